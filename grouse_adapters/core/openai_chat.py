@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
+from weakref import WeakKeyDictionary
 
 from grouse_adapters.core.chat import ChatReply
 from grouse_adapters.core.errors import ChatError, ConfigurationError, UnreachableError
@@ -112,8 +113,10 @@ class OpenAIChat:
             "structured": structured,
             "extra_body": self._extra_body,
         }
-        self._client: openai.AsyncOpenAI | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        # One client per event loop: connections belong to the loop that opened them.
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = (
+            WeakKeyDictionary()
+        )
 
     @property
     def name(self) -> str:
@@ -140,8 +143,8 @@ class OpenAIChat:
             return self._reply(completion)
 
     async def aclose(self) -> None:
-        """Closes the connections; a later call opens new ones."""
-        client, self._client = self._client, None
+        """Closes this loop's connections; a later call opens new ones."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.close()
 
@@ -188,16 +191,16 @@ class OpenAIChat:
         import openai
 
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            self._loop = loop
-            self._client = openai.AsyncOpenAI(
+        client = self._clients.get(loop)
+        if client is None:
+            client = self._clients[loop] = openai.AsyncOpenAI(
                 api_key=self._key,
                 base_url=self._base_url,
                 max_retries=0,
                 timeout=self._timeout,
                 http_client=openai.DefaultAioHttpClient(timeout=self._timeout),
             )
-        return self._client
+        return client
 
     def _reply(self, completion: ChatCompletion) -> ChatReply:
         # A lenient SDK passes on whatever JSON a server sent: check before use.

@@ -7,7 +7,7 @@ more than a refusal asks for faithfulness; the other two metrics are derived wit
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 from grouse_adapters.core.grades import Failed, Grade, Graded, NotApplicable
@@ -28,41 +28,49 @@ async def run_pipeline(
     Calls: completeness 1, relevancy 1, usefulness at most 2, faithfulness at most 3, the derived
     two share the first two, all six at most 4.
     """
-    wanted = set(asked)
-    derivable = sample.expected_output is not None
-    if not derivable:
-        wanted -= _DERIVED
-    derived = wanted & _DERIVED
+    needed = needed_metrics(sample, asked)
     grades: dict[MetricName, Grade] = {}
 
     async def answer_branch() -> None:
         relevancy = grades["answer_relevancy"] = await ask("answer_relevancy")
-        if wanted & {"usefulness", "faithfulness"}:
-            usefulness = await _usefulness(relevancy, ask)
-            grades["usefulness"] = usefulness
-            if "faithfulness" in wanted:
+        if needed & {"usefulness", "faithfulness"}:
+            usefulness = grades["usefulness"] = await _usefulness(relevancy, ask)
+            if "faithfulness" in needed:
                 grades["faithfulness"] = await _faithfulness(relevancy, usefulness, ask)
 
     async def completeness_branch() -> None:
         grades["completeness"] = await ask("completeness")
 
-    needs_answer = bool(derived or wanted & {"answer_relevancy", "usefulness", "faithfulness"})
-    needs_completeness = bool(derived or "completeness" in wanted)
-    if needs_answer and needs_completeness:
-        await _both(answer_branch(), completeness_branch())
-    elif needs_answer:
-        await answer_branch()
-    elif needs_completeness:
+    if needed == {"completeness"}:
         await completeness_branch()
-    if derived:
-        grades |= derive(grades["answer_relevancy"], grades["completeness"])
-    if not derivable:
-        grades |= dict.fromkeys(
-            _DERIVED,
-            NotApplicable(reason="The sample has no expected answer to tell what is answerable."),
-        )
-    asked = set(asked)
-    return {name: grades[name] for name in METRIC_NAMES if name in asked}
+    elif "completeness" in needed:
+        await _both(answer_branch(), completeness_branch())
+    elif needed:
+        await answer_branch()
+    return with_derived(sample, asked, grades)
+
+
+def needed_metrics(sample: Sample, asked: Iterable[MetricName]) -> set[MetricName]:
+    """The judged metrics that the asked ones are or come from."""
+    needed = set(asked)
+    if needed & _DERIVED and sample.expected_output is not None:
+        needed |= {"answer_relevancy", "completeness"}
+    return needed - _DERIVED
+
+
+def with_derived(
+    sample: Sample, asked: Iterable[MetricName], judged: Mapping[MetricName, Grade]
+) -> dict[MetricName, Grade]:
+    """The asked grades in table order: the judged ones as given, the others derived from them."""
+    wanted = set(asked)
+    grades = dict(judged)
+    if wanted & _DERIVED:
+        if sample.expected_output is None:
+            reason = "The sample has no expected answer that tells what is answerable."
+            grades |= dict.fromkeys(_DERIVED, NotApplicable(reason=reason))
+        else:
+            grades |= derive(grades["answer_relevancy"], grades["completeness"])
+    return {name: grades[name] for name in METRIC_NAMES if name in wanted}
 
 
 def derive(relevancy: Grade, completeness: Grade) -> dict[MetricName, Grade]:
