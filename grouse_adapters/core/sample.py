@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ ALIASES: Final[Mapping[SampleField, tuple[str, ...]]] = {
 }
 """Column names of the GroUSE dataset, RAGAS (new and old), DeepEval and LlamaIndex."""
 
+_CITATION: Final = re.compile(r"\[\s*\d+(?:\s*[,;–-]\s*\d+)*\s*\]")
 _OPTIONAL: Final = frozenset({"expected_output"})
 _TEST_COLUMNS: Final = frozenset({"conditions", "annotations"})
 _KNOWN: Final = frozenset(
@@ -112,6 +114,11 @@ def samples_from_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[Sample]:
             yield sample_from_row(row)
         except InputError as error:
             raise InputError(f"Row {number}: {error}") from None
+
+
+def cites(text: str) -> bool:
+    """Whether ``text`` cites any reference as ``[1]``, ``[1, 2]`` or ``[1-3]``."""
+    return _CITATION.search(text) is not None
 
 
 def _check_absence(field: SampleField, row: Mapping[str, Any]) -> None:

@@ -1,0 +1,300 @@
+"""Options that commands share, and the judge that they describe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from grouse_adapters.core.errors import ConfigurationError
+from grouse_adapters.core.judge import Judge
+from grouse_adapters.core.llm_judge import LLMJudge, Strategy
+from grouse_adapters.core.metrics import METRIC_NAMES, METRICS, Citations, MetricName, parse_metrics
+from grouse_adapters.core.openai_chat import OpenAIChat
+from grouse_adapters.core.prices import Price
+from grouse_adapters.core.resolve import resolve_judge
+
+_MODEL = "Model"
+_PROMPT = "Prompts"
+
+
+def _complete_metrics(incomplete: str) -> list[str]:
+    *chosen, last = incomplete.split(",")
+    start = "".join(f"{name}," for name in chosen)
+    return [start + name for name in METRIC_NAMES if name.startswith(last) and name not in chosen]
+
+
+def _complete_judges(incomplete: str) -> list[str]:
+    return [name for name in ("lexical",) if name.startswith(incomplete)]
+
+
+JudgeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--judge",
+        metavar="lexical|MODEL",
+        help="The judge: lexical, or a model's name. Default: GROUSE_JUDGE, else lexical.",
+        autocompletion=_complete_judges,
+    ),
+]
+BaseUrlOption = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        help="OpenAI-compatible server, up to /v1. Default: OPENAI_BASE_URL, else OpenAI.",
+        rich_help_panel=_MODEL,
+    ),
+]
+ApiKeyEnvOption = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key-env",
+        metavar="NAME",
+        help="Environment variable with the key. Default: OPENAI_API_KEY.",
+        rich_help_panel=_MODEL,
+    ),
+]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        help="Longest time for one call. Default: 120.",
+        rich_help_panel=_MODEL,
+    ),
+]
+MaxTokensOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-tokens",
+        metavar="N",
+        help="Longest reply. Default: 2048; 16384 for reasoning models.",
+        rich_help_panel=_MODEL,
+    ),
+]
+PriceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--price",
+        metavar="IN,OUT",
+        help="US dollars per million input and output tokens. Default: a kept price table.",
+        rich_help_panel=_MODEL,
+    ),
+]
+ConcurrencyOption = Annotated[
+    int | None,
+    typer.Option(
+        "--concurrency",
+        metavar="N",
+        min=1,
+        help="Calls in flight at most. Default: 20.",
+        rich_help_panel=_MODEL,
+    ),
+]
+CacheOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Keep replies on disk (GROUSE_CACHE names the file). Default: yes.",
+        rich_help_panel=_MODEL,
+    ),
+]
+PromptsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prompts",
+        metavar="NAME|FOLDER",
+        help="Prompt pack. Default: grouse.",
+        rich_help_panel=_PROMPT,
+    ),
+]
+StrategyOption = Annotated[
+    Strategy | None,
+    typer.Option(
+        "--strategy",
+        help="One call per metric, or one for all. Default: per-metric.",
+        rich_help_panel=_PROMPT,
+    ),
+]
+CitationsOption = Annotated[
+    Citations,
+    typer.Option(
+        "--citations",
+        help="ignored: a statement is faithful when any reference supports it.",
+        rich_help_panel=_PROMPT,
+    ),
+]
+ExpectedAnswerOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--expected-answer/--no-expected-answer",
+        help="Show the expected answer to the judge. Default: yes.",
+        rich_help_panel=_PROMPT,
+    ),
+]
+JustificationOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--justification/--no-justification",
+        help="Ask for a justification with each grade. Default: yes.",
+        rich_help_panel=_PROMPT,
+    ),
+]
+ReasoningOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--reasoning/--no-reasoning",
+        help="Ask for the checks that lead to the grade. Default: yes.",
+        rich_help_panel=_PROMPT,
+    ),
+]
+MetricsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metrics",
+        metavar="NAME,...",
+        help="Metrics to grade. Default: all six.",
+        autocompletion=_complete_metrics,
+    ),
+]
+FailUnderOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-under",
+        metavar="METRIC=VALUE",
+        help="Exit with 1 when the metric's mean is lower, in the metric's own unit.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """What the options say about the judge; None where an option was not given."""
+
+    judge: str | None
+    base_url: str | None
+    api_key_env: str | None
+    timeout: float | None
+    max_tokens: int | None
+    price: str | None
+    concurrency: int | None
+    cache: bool | None
+    prompts: str | None
+    strategy: Strategy | None
+    citations: Citations
+    expected_answer: bool | None
+    justification: bool | None
+    reasoning: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltJudge:
+    """A judge and what identifies it in a run's settings."""
+
+    judge: Judge
+    model: dict[str, Any]
+    strategy: Strategy | None
+
+
+_CHAT_OPTIONS = ("base_url", "api_key_env", "timeout", "max_tokens")
+_PACK_OPTIONS = (
+    "concurrency",
+    "prompts",
+    "strategy",
+    "expected_answer",
+    "justification",
+    "reasoning",
+)
+
+
+def build_judge(options: JudgeOptions) -> BuiltJudge:
+    """The judge that the options describe.
+
+    Raises:
+        ConfigurationError: options contradict each other, or the judge cannot be built.
+    """
+    name = options.judge or os.environ.get("GROUSE_JUDGE", "").strip()
+    chat = _given(options, _CHAT_OPTIONS)
+    pack = _given(options, _PACK_OPTIONS)
+    if not name or name.lower() == "lexical":
+        model_only = [*chat, *pack, *_given(options, ("price", "cache"))]
+        if model_only:
+            flags = ", ".join("--" + option.replace("_", "-") for option in model_only)
+            raise ConfigurationError(
+                f"The lexical judge has no use for {flags}: add --judge MODEL to ask a model."
+            )
+        judge = resolve_judge(name or None, citations=options.citations)
+        return BuiltJudge(judge, model={}, strategy=None)
+    if options.price is not None:
+        chat["price"] = _price(options.price)
+    model = OpenAIChat(name, **chat)
+    llm = LLMJudge(
+        model, citations=options.citations, cache=options.cache is not False, **_paths(pack)
+    )
+    return BuiltJudge(llm, dict(model.cache_key()), options.strategy or "per-metric")
+
+
+def split_metrics(given: Sequence[str] | None) -> tuple[MetricName, ...]:
+    """Metric names from ``a,b`` or repeated options; all six when none is given."""
+    if not given:
+        return METRIC_NAMES
+    return parse_metrics(name for value in given for name in value.split(",") if name.strip())
+
+
+def parse_thresholds(
+    given: Sequence[str] | None, metrics: Sequence[MetricName]
+) -> dict[MetricName, float]:
+    """Least means per metric, from ``metric=value``.
+
+    Raises:
+        ConfigurationError: not of that form, not a graded metric, or off the metric's scale.
+    """
+    thresholds: dict[MetricName, float] = {}
+    for text in given or ():
+        name, _, number = text.partition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            raise ConfigurationError(
+                f"--fail-under {text!r} is not of the form METRIC=VALUE, e.g. faithfulness=0.8."
+            ) from None
+        (metric,) = parse_metrics([name])
+        if metric not in metrics:
+            raise ConfigurationError(
+                f"--fail-under names {metric}, which --metrics leaves out: add it there."
+            )
+        low, *_, high = METRICS[metric].scale.values
+        if not low <= value <= high:
+            raise ConfigurationError(
+                f"--fail-under {text!r} is off the scale: {metric} lies between {low} and {high}."
+            )
+        thresholds[metric] = value
+    return thresholds
+
+
+def _given(options: JudgeOptions, names: Sequence[str]) -> dict[str, Any]:
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _paths(pack: dict[str, Any]) -> dict[str, Any]:
+    prompts = pack.get("prompts")
+    looks_like_path = prompts is not None and (os.sep in prompts or Path(prompts).is_dir())
+    return {**pack, "prompts": Path(prompts)} if prompts and looks_like_path else pack
+
+
+def _price(text: str) -> Price:
+    try:
+        given, received = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigurationError(
+            f"--price {text!r} is not of the form IN,OUT, e.g. 0.15,0.60."
+        ) from None
+    if min(given, received) < 0:
+        raise ConfigurationError("--price takes no negative prices.")
+    return Price(given, received)

@@ -1,0 +1,129 @@
+"""How far a run is: a bar on a terminal, plain lines elsewhere; always on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from grouse_adapters.core.grades import Judgement
+
+_PLAIN_LINES: Final = 10
+
+
+class ProgressReport(Protocol):
+    """Is told of every judgement."""
+
+    def advance(self, judgement: Judgement) -> None:
+        """One more sample is judged."""
+        ...
+
+    def skip(self) -> None:
+        """One more sample was judged in an earlier sitting."""
+        ...
+
+
+@contextmanager
+def progress_report(total: int, *, quiet: bool) -> Iterator[ProgressReport]:
+    """A report on ``total`` samples to come."""
+    console = Console(stderr=True)
+    if quiet or total == 0:
+        yield _Silent()
+    elif console.is_terminal and not console.is_dumb_terminal:
+        with _bar(console) as bar:
+            yield _OnTerminal(bar, total)
+    else:
+        yield _InLines(console, total)
+
+
+class _Silent:
+    def advance(self, judgement: Judgement) -> None:
+        pass
+
+    def skip(self) -> None:
+        pass
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.samples = self.failed = self.tokens = 0
+
+    def add(self, judgement: Judgement) -> None:
+        self.samples += 1
+        self.failed += judgement.failed
+        self.tokens += judgement.usage.input_tokens + judgement.usage.output_tokens
+
+
+class _InLines:
+    """One line per tenth of the run, so that a log stays readable."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console = console
+        self._total = total
+        self._counts = _Counts()
+
+    def advance(self, judgement: Judgement) -> None:
+        self._counts.add(judgement)
+        self._step()
+
+    def skip(self) -> None:
+        self._counts.samples += 1
+        self._step()
+
+    def _step(self) -> None:
+        counts = self._counts
+        tenth = counts.samples * _PLAIN_LINES // self._total
+        if tenth > (counts.samples - 1) * _PLAIN_LINES // self._total:
+            self._console.print(
+                f"{counts.samples} of {self._total} judged, {counts.failed} failed, "
+                f"{counts.tokens:,} tokens",
+                markup=False,
+                highlight=False,
+            )
+
+
+class _OnTerminal:
+    def __init__(self, bar: Progress, total: int) -> None:
+        self._bar = bar
+        self._counts = _Counts()
+        self._task = bar.add_task("Judging", total=total, failed=0, tokens=0)
+
+    def advance(self, judgement: Judgement) -> None:
+        counts = self._counts
+        counts.add(judgement)
+        self._bar.update(self._task, advance=1, failed=counts.failed, tokens=counts.tokens)
+
+    def skip(self) -> None:
+        self._bar.update(self._task, advance=1)
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("–" if speed is None else f"{speed:.1f}/s", style="progress.data.speed")
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[failed]} failed"),
+        TextColumn("{task.fields[tokens]:,} tokens"),
+        console=console,
+        transient=True,
+    )
