@@ -1,0 +1,1 @@
+"""What a run amounts to, for programs (``report.json``) and for people (tables)."""
