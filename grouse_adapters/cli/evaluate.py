@@ -239,7 +239,7 @@ def _leave(report: Report, thresholds: Mapping[MetricName, float]) -> None:
 
 
 def _stopped(run: RunDir) -> None:
-    kept = run.row_count
+    kept = run.judged_count
     run.discard_if_empty()
     if kept:
         typer.echo(

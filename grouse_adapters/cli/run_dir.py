@@ -136,6 +136,27 @@ class RunDir:
         """The figures of the run, there once ``write_report`` was called."""
         return self.path / REPORT_FILE
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether anything was judged yet, in this sitting or an earlier one."""
+        return self._size > 0
+
+    @property
+    def judged_count(self) -> int:
+        """How many admitted samples have a row."""
+        return sum(offset != _NO_ROW for offset in self._admitted.values())
+
+    def discard_if_empty(self) -> None:
+        """Takes back what starting left behind when no row was written, so that the same command
+        can be given again once its trouble is mended.
+        """
+        if self.has_rows:
+            return
+        for name in (RUN_FILE, JUDGEMENTS_FILE):
+            (self.path / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # not empty: it was there before
+            self.path.rmdir()
+
     def admit(self, key: str, sample: Sample) -> bool:
         """Takes a sample of the input into the run; True when it has yet to be judged.
 

@@ -91,6 +91,8 @@ def _parsed(line: str, path: Path, number: int) -> Any:
         raise InputError(
             f"{path}, line {number} is not valid JSON: {error.msg} at column {error.colno}."
         ) from None
+    except ValueError:  # a whole number of more digits than Python reads
+        raise InputError(f"{path}, line {number} holds a number that is too long.") from None
     except RecursionError:
         raise InputError(f"{path}, line {number} is nested too deeply to be a sample.") from None
 

@@ -143,8 +143,20 @@ def test_line_numbers_count_blank_lines(tmp_path: Path) -> None:
         (b"\xff\xfe{}", "line 1 is not UTF-8"),
         (gzip.compress(GOOD.encode())[:-12], "Is the copy complete"),
         ("[" * 100_000, "line 1 is n"),
+        ("9" * 5_000, "line 1 holds a number that is too long"),
     ],
-    ids=["empty", "blank", "json", "list", "field", "document", "utf-16", "cut gzip", "deep"],
+    ids=[
+        "empty",
+        "blank",
+        "json",
+        "list",
+        "field",
+        "document",
+        "utf-16",
+        "cut gzip",
+        "deep",
+        "number",
+    ],
 )
 def test_a_bad_file_gets_one_sentence_with_the_line(
     tmp_path: Path, content: str | bytes, message: str
