@@ -229,8 +229,8 @@ def _leave(report: Report, thresholds: Mapping[MetricName, float]) -> None:
             typer.echo(f"Below threshold: {metric} {shown}, wanted at least {least:g}.", err=True)
     if report.failed_samples:
         typer.echo(
-            f"{report.failed_samples} of {report.samples} samples have a failed grade: see their "
-            "rows, then continue with --resume to judge them again.",
+            f"A grade failed in {report.failed_samples} of {report.samples} samples: their rows "
+            "say why, and --resume judges them again.",
             err=True,
         )
         raise typer.Exit(EXIT_FAILED)

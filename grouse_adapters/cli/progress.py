@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
@@ -21,6 +22,7 @@ from rich.text import Text
 from grouse_adapters.core.grades import Judgement
 
 _PLAIN_LINES: Final = 10
+_QUIET_SECONDS: Final = 1.0
 
 
 class ProgressReport(Protocol):
@@ -67,12 +69,13 @@ class _Counts:
 
 
 class _InLines:
-    """One line per tenth of the run, so that a log stays readable."""
+    """One line per tenth of the run, and none for what takes no time: a log stays readable."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console = console
         self._total = total
         self._counts = _Counts()
+        self._last = time.monotonic()
 
     def advance(self, judgement: Judgement) -> None:
         self._counts.add(judgement)
@@ -85,7 +88,11 @@ class _InLines:
     def _step(self) -> None:
         counts = self._counts
         tenth = counts.samples * _PLAIN_LINES // self._total
-        if tenth > (counts.samples - 1) * _PLAIN_LINES // self._total:
+        if tenth == (counts.samples - 1) * _PLAIN_LINES // self._total:
+            return
+        now = time.monotonic()
+        if counts.samples == self._total or now - self._last >= _QUIET_SECONDS:
+            self._last = now
             self._console.print(
                 f"{counts.samples} of {self._total} judged, {counts.failed} failed, "
                 f"{counts.tokens:,} tokens",

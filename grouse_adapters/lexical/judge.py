@@ -6,14 +6,13 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from grouse_adapters.lexical.grader import LexicalGrader
-
 from grouse_adapters.core.errors import JudgeClosedError
 from grouse_adapters.core.grades import Judgement
 from grouse_adapters.core.judge import Judge
 from grouse_adapters.core.metrics import METRIC_NAMES, Citations, MetricName
 from grouse_adapters.core.pipeline import needed_metrics, with_derived
 from grouse_adapters.core.sample import Sample
+from grouse_adapters.lexical.grader import LexicalGrader
 
 
 class LexicalJudge(Judge):
