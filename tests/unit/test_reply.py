@@ -234,6 +234,11 @@ JUDGED_STRICTLY = [
     Odd("cut-before-json", "Let me look at both answers", "cut_off", finish="length"),
     Odd("cut-max-tokens", HEAD + '{"completeness": 4', "cut_off", finish="MAX_TOKENS"),
     Odd("cut-with-broken-quotes", HEAD + '{"why": "has "A", "B" and', "unreadable"),
+    Odd(
+        "cut-with-broken-quotes-after-grade",
+        HEAD + '{"why": "has "A", "B" and C", "completeness": 3, "more": "the set {a} i',
+        "unreadable",
+    ),
     Odd("cut-after-grade-object", HEAD + '{"completeness": 4}', 4, finish="length"),
     Odd("cut-in-prose-after", GOOD + " The reason", 3, finish="length"),
     Odd("filtered", GOOD, "content_filter", finish="content_filter"),
@@ -266,6 +271,12 @@ ONE_ANSWER = [
     Odd(
         "flat-inside-damage",
         '{"answer_1": {"completeness": 4}, !, "answer_2": {"completeness": 2}, "completeness": }',
+        "unreadable",
+        answers=1,
+    ),
+    Odd(
+        "flat-after-damage",
+        '{"answer_1": {"completeness": }, !, "note": {"completeness": 4}}',
         "unreadable",
         answers=1,
     ),
