@@ -164,6 +164,7 @@ class LLMJudge(Judge):
     def _leave_to_parent(self, runtime: _Runtime) -> None:
         """After a fork: loop, connections and open files stay the parent process's."""
         runtime.finalizer.detach()
+        _inherited.append((runtime, self._cache))
         if self._cache is not None:
             self._cache = ReplyCache(self._cache.path)
             self._owns_cache = True
@@ -272,6 +273,8 @@ class LLMJudge(Judge):
         return {call: read}
 
 
+# Held for ever: what a forked child drops it would also close, under its parent's feet.
+_inherited: list[object] = []
 _forkable: weakref.WeakSet[LLMJudge] = weakref.WeakSet()
 
 

@@ -11,6 +11,7 @@ All are bounded: their work grows with the length of the text, never with its sq
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -191,12 +192,12 @@ _BARE_KEY: Final = re.compile(r"[^\W\d][\w-]{0,79}+")
 _BARE_VALUE: Final = re.compile(r"(?:[^,:;，：；{}\[\]\"“”\n#`/]|/(?![/*]))++")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_LITERALS: Final[dict[str, bool | None]] = {
+_LITERALS: Final[dict[str, bool | float | None]] = {
     "true": True,
     "false": False,
     "null": None,
     "none": None,
-    "nan": None,
+    "nan": math.nan,
 }
 
 # A quote inside a value ends it only where JSON goes on after it. Else the model forgot to escape.

@@ -6,7 +6,6 @@ metrics), but one rule holds: with two answers, only what is said about the seco
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -188,9 +187,8 @@ class _OffScale:
 OFF_SCALE: Final = _OffScale()
 """What stands in place of a grade that is none on the metric's scale."""
 
-_NULLS: Final = frozenset(
-    {"", "null", "none", "nan", "n/a", "na", "n.a.", "not applicable", "undefined", "nil"}
-)
+# An empty text or "NaN" is no null: a judge that said nothing has failed.
+_NULLS: Final = frozenset({"null", "none", "n/a", "na", "n.a.", "not applicable", "nil"})
 _BOOLEANS: Final = {"true": 1, "yes": 1, "false": 0, "no": 0}
 _NUMBER: Final = re.compile(
     r"\+?(\d{1,3})(?:[.,]0{0,9})?(?:\s{0,3}(?:/|out of)\s{0,3}(\d{1,3})(?:[.,]0{0,9})?)?"
@@ -210,8 +208,6 @@ def written_value(written: object, scale: Scale) -> int | _OffScale | None:
     if written is None:
         return None
     if isinstance(written, float):
-        if math.isnan(written):
-            return None
         if not written.is_integer():
             return OFF_SCALE
         written = int(written)

@@ -93,16 +93,6 @@ DIFFERENCES: Final = {
         _faithfulness("answer_1 left out", FAILED, 0, READ_GENEROUSLY),
         _faithfulness("answer_1 damaged", FAILED, 0, READ_GENEROUSLY),
         Difference(
-            "reading completeness: not a number",
-            READ_GENEROUSLY,
-            {
-                "completeness": FAILED,
-                "positive_acceptance": FAILED,
-                "negative_rejection": FAILED,
-            },
-            {"completeness": None, "positive_acceptance": None, "negative_rejection": 0},
-        ),
-        Difference(
             "reading answer_relevancy: no check",
             READ_GENEROUSLY,
             dict.fromkeys(METRIC_NAMES, FAILED) | {"completeness": 3},
