@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import nbclient
-import nbformat
 import pytest
+from conftest import must_run
 
 from grouse_adapters import (
     METRIC_NAMES,
@@ -191,6 +190,12 @@ for name in METRIC_NAMES[:3]:
 def test_from_notebook_cells(
     server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    try:
+        import ipykernel  # noqa: F401  # the kernel that the notebook runs in
+        import nbclient
+        import nbformat
+    except ImportError:
+        must_run("a notebook kernel")
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))

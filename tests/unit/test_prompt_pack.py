@@ -542,21 +542,3 @@ def test_wrong_switches_are_refused() -> None:
 
 
 # --- the documentation --------------------------------------------------------------------------
-
-
-def test_the_example_of_the_documentation_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = (ROOT / "docs" / "prompts.md").read_text(encoding="utf-8")
-    files = re.findall(r"`(my_pack/[\w.]+)`:\n\n```\w+\n(.*?)```", page, flags=re.S)
-    assert {Path(name).name for name, _ in files} == {"pack.toml", "usefulness.txt.jinja"}
-    for name, text in files:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    program = re.search(r"```python\n(.*?)```", page, flags=re.S)
-    assert program
-    monkeypatch.chdir(tmp_path)
-    exec(compile(program[1], "docs/prompts.md", "exec"), {})
-    printed = capsys.readouterr().out
-    assert "\n| Our handbook does not say. The ferry has a bar [2].\n" in printed
-    assert '"answer_2"' in printed
