@@ -69,9 +69,8 @@ class CallGate:
                     raise
                 if error.kind == "rate_limit":
                     rate_limits += 1
-                    pause = error.retry_after
-                    if pause is None:
-                        pause = self._policy.delay(rate_limits)
+                    # "0 seconds", or a date that is past, would have it ask again without end
+                    pause = error.retry_after or self._policy.delay(rate_limits)
                     waited += pause
                     if waited > self._policy.rate_limit_patience:
                         raise
@@ -85,7 +84,7 @@ class CallGate:
                 timeouts += error.kind == "timeout"
                 if retries > self._policy.retries or timeouts > _TIMEOUT_RETRIES:
                     raise
-                if error.retry_after is not None:
+                if error.retry_after:
                     self._pause(min(error.retry_after, self._policy.rate_limit_patience))
                 else:
                     await asyncio.sleep(self._policy.delay(retries))

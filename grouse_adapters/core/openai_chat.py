@@ -5,20 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import time
-from collections.abc import Mapping
+import socket
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from grouse_adapters.core.chat import ChatReply
 from grouse_adapters.core.errors import ChatError, ConfigurationError, UnreachableError
 from grouse_adapters.core.grades import Usage
 from grouse_adapters.core.metrics import JsonSchema
+from grouse_adapters.core.openai_answers import (
+    field_of,
+    message_of,
+    retry_after,
+    text_of,
+    tokens_of,
+    what_was_said,
+)
 from grouse_adapters.core.prices import KeptPrices, Pricing
 
 if TYPE_CHECKING:
+    import aiohttp
     import openai
     from openai.types.chat import ChatCompletion
 
@@ -27,7 +36,12 @@ Structured = Literal["json_schema", "json_object", "text"]
 _STEPS: Final[tuple[Structured, ...]] = ("json_schema", "json_object", "text")
 _REASONING: Final = re.compile(r"(^|/)(o[1-9]|gpt-5)(?!.*chat)", re.IGNORECASE)
 _CONTEXT: Final = re.compile(r"context.{0,20}(length|size|window)|too many tokens|maximum.*tokens")
+_BAD_KEY: Final = re.compile(
+    r"api.?key.{0,20}(not valid|invalid|expired)|(invalid|incorrect) api.?key"
+)
+_FLAGGED: Final = re.compile(r"moderation|content.?(filter|management|policy)")
 _NO_KEY: Final = "no-key"
+_CONNECT_SECONDS: Final = 10.0  # an address that drops packets is told from a slow model
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,26 @@ class _Dialect:
     structured: Structured
     token_parameter: Literal["max_tokens", "max_completion_tokens"]
     temperature: bool
+
+    def and_also(self, other: _Dialect) -> _Dialect:
+        """What both accept."""
+        return _Dialect(
+            structured=max(self.structured, other.structured, key=_STEPS.index),
+            token_parameter=max(self.token_parameter, other.token_parameter, key=len),
+            temperature=self.temperature and other.temperature,
+        )
+
+
+class _RefusedError(ChatError):
+    """Status 400 or the like: something in the request is not known to the server."""
+
+    def __init__(self, message: str, parameter: object) -> None:
+        super().__init__(message, kind="bad_request")
+        self.parameter = parameter
+
+    def about(self, name: str) -> bool:
+        """Whether it is this parameter; a server that names none may quote the prompt instead."""
+        return self.parameter == name if self.parameter else name in str(self)
 
 
 class OpenAIChat:
@@ -83,13 +117,11 @@ class OpenAIChat:
             raise ConfigurationError("The model's name is empty: name a model of the server.")
         if timeout <= 0 or (max_tokens is not None and max_tokens <= 0):
             raise ConfigurationError("timeout and max_tokens must be greater than 0.")
+        if not 0 <= temperature <= 2:
+            raise ConfigurationError("temperature must be between 0 and 2.")
         if structured not in _STEPS:
             raise ConfigurationError(f"structured must be one of {', '.join(_STEPS)}.")
-        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
-        if base_url is not None and not re.match(r"https?://[^/]+", base_url):
-            raise ConfigurationError(
-                f"The base URL {base_url!r} is no address: write it like http://host:port/v1."
-            )
+        base_url = _checked_address(base_url or os.environ.get("OPENAI_BASE_URL"))
         if reasoning is None:
             reasoning = bool(_REASONING.search(model))
         self._model = model
@@ -129,7 +161,7 @@ class OpenAIChat:
 
     async def complete(self, prompt: str, *, schema: JsonSchema | None = None) -> ChatReply:
         """See ``ChatModel.complete``."""
-        dialect = self._dialect
+        dialect = known = self._dialect
         while True:
             try:
                 completion = await self._request(prompt, schema, dialect)
@@ -137,9 +169,10 @@ class OpenAIChat:
                 weaker = _weaker(dialect, error, asked_schema=schema is not None)
                 if weaker is None:
                     raise
-                dialect = weaker
+                dialect = weaker.and_also(self._dialect)  # others may have learned meanwhile
                 continue
-            self._dialect = dialect
+            if dialect != known:
+                self._dialect = self._dialect.and_also(dialect)
             return self._reply(completion)
 
     async def aclose(self) -> None:
@@ -151,6 +184,7 @@ class OpenAIChat:
     async def _request(
         self, prompt: str, schema: JsonSchema | None, dialect: _Dialect
     ) -> ChatCompletion:
+        import aiohttp
         import openai
 
         body: dict[str, Any] = {dialect.token_parameter: self._max_tokens}
@@ -164,6 +198,7 @@ class OpenAIChat:
         elif schema is not None and dialect.structured == "json_object":
             body["response_format"] = {"type": "json_object"}
         body.update(self._extra_body)
+        trouble: Exception
         try:
             async with asyncio.timeout(self._timeout):
                 # extra_body: the SDK would walk through every level of the schema in each call
@@ -172,20 +207,18 @@ class OpenAIChat:
                     messages=[{"role": "user", "content": prompt}],
                     extra_body=body,
                 )
-        except (TimeoutError, openai.APITimeoutError):
-            raise ChatError(
-                f"no reply within {self._timeout:g} s", kind="timeout", retryable=True
-            ) from None
         except openai.APIStatusError as error:
-            raise self._status_error(error) from None
-        except openai.APIConnectionError as error:
-            raise self._connection_error(error) from None
-        except (openai.APIError, ValueError) as error:  # an answer that is not JSON
-            raise ChatError(
+            trouble = self._status_error(error)
+        except (TimeoutError, openai.APIConnectionError, aiohttp.ClientError) as error:
+            trouble = self._line_error(error)
+        except (openai.OpenAIError, ValueError, RecursionError) as error:  # no JSON, or no sane one
+            trouble = ChatError(
                 f"the server's answer cannot be read: {self._clean(str(error))}",
                 kind="server_error",
                 retryable=True,
-            ) from None
+            )
+        # Raised out here: inside a handler the SDK's error, which may quote the key, comes along.
+        raise trouble
 
     def _connected(self) -> openai.AsyncOpenAI:
         import openai
@@ -193,41 +226,51 @@ class OpenAIChat:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
+            timeout = openai.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_SECONDS))
             client = self._clients[loop] = openai.AsyncOpenAI(
                 api_key=self._key,
                 base_url=self._base_url,
                 max_retries=0,
-                timeout=self._timeout,
-                http_client=openai.DefaultAioHttpClient(timeout=self._timeout),
+                timeout=timeout,
+                http_client=openai.DefaultAioHttpClient(timeout=timeout),
             )
         return client
 
     def _reply(self, completion: ChatCompletion) -> ChatReply:
-        # A lenient SDK passes on whatever JSON a server sent: check before use.
-        choices = getattr(completion, "choices", None)
-        if not choices or getattr(choices[0], "message", None) is None:
+        # A lenient SDK passes on whatever JSON a server sent: nothing in it is sure.
+        choices = field_of(completion, "choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = field_of(choice, "message")
+        if message is None:
+            said = self._clean(message_of(field_of(completion, "error")) or "")
             raise ChatError(
-                "the server's answer holds no reply", kind="server_error", retryable=True
+                f"the server's answer is no chat completion ({said or 'is the base URL right?'})",
+                kind="server_error",
+                retryable=True,
             )
-        choice = choices[0]
-        used = completion.usage
+        used = field_of(completion, "usage")
         usage = Usage(
-            input_tokens=(used.prompt_tokens or 0) if used else 0,
-            output_tokens=(used.completion_tokens or 0) if used else 0,
+            input_tokens=tokens_of(field_of(used, "prompt_tokens")),
+            output_tokens=tokens_of(field_of(used, "completion_tokens")),
         )
-        refused = getattr(choice.message, "refusal", None)
+        refused = text_of(field_of(message, "refusal"))
+        finish = field_of(choice, "finish_reason")
         return ChatReply(
-            text=choice.message.content or refused or "",
+            text=text_of(field_of(message, "content")) or refused,
             usage=usage,
-            finish_reason="content_filter" if refused else choice.finish_reason,
-            cost=self._price.cost(usage),
+            finish_reason="content_filter" if refused else text_of(finish) or None,
+            cost=None if usage == Usage() else self._price.cost(usage),
         )
 
     def _status_error(self, error: openai.APIStatusError) -> ChatError | ConfigurationError:
         status = error.status_code
-        said = self._clean(_said(error))
+        said = self._clean(what_was_said(error))
         place = self._base_url or "OpenAI"
-        if status in (401, 403):
+        if status in (400, 403) and (
+            error.code == "content_filter" or _FLAGGED.search(said.lower())
+        ):
+            return ChatError(f"the server's filter refused: {said}", kind="content_filter")
+        if status in (401, 403) or (status == 400 and _BAD_KEY.search(said.lower())):
             return ConfigurationError(
                 f"{place} refused the key ({status}: {said}): check the key and what it may use."
             )
@@ -236,36 +279,43 @@ class OpenAIChat:
                 f"{place} does not know the model {self._model!r} ({status}: {said}): "
                 "check the model's name and the base URL."
             )
+        if status == 402 or (status == 429 and "insufficient_quota" in (error.code, error.type)):
+            return ConfigurationError(
+                f"The account at {place} has no credit left ({status}: {said}): add some."
+            )
         if status == 429:
-            if "insufficient_quota" in (error.code, error.type):
-                return ConfigurationError(f"The account at {place} has no credit left: {said}.")
             return ChatError(
                 f"rate limit: {said}",
                 kind="rate_limit",
                 retryable=True,
-                retry_after=_retry_after(error.response.headers),
+                retry_after=retry_after(error.response.headers),
             )
         if status >= 500 or status in (408, 409):
             return ChatError(
                 f"server error {status}: {said}",
                 kind="server_error",
                 retryable=True,
-                retry_after=_retry_after(error.response.headers),
+                retry_after=retry_after(error.response.headers),
             )
-        if error.code == "context_length_exceeded" or _CONTEXT.search(said.lower()):
+        too_long = error.code == "context_length_exceeded" or _CONTEXT.search(said.lower())
+        if too_long or status == 413:
             return ChatError(f"the prompt is too long: {said}", kind="context_length")
-        if error.code == "content_filter":
-            return ChatError(f"the server's filter refused: {said}", kind="content_filter")
-        return ChatError(f"request refused ({status}): {said}", kind="bad_request")
+        return _RefusedError(f"request refused ({status}): {said}", error.param)
 
-    def _connection_error(self, error: openai.APIConnectionError) -> ChatError:
-        place = self._base_url or "OpenAI"
-        cause = error.__cause__
-        if cause is not None and type(cause).__name__ in ("ConnectError", "ConnectTimeout"):
-            return UnreachableError(
-                f"No server answers at {place} ({self._clean(str(cause)) or 'no connection'}): "
-                "check the address and that the server runs."
-            )
+    def _line_error(self, error: Exception) -> ChatError:
+        """What broke below HTTP. The SDK calls most of it a timeout: aiohttp's error decides."""
+        import aiohttp
+
+        causes = list(_causes(error))
+        for cause in causes:
+            if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+                return UnreachableError(
+                    f"No server answers at {self._base_url or 'OpenAI'} "
+                    f"({self._clean(_why_unreachable(cause))}): "
+                    "check the address and that the server runs."
+                )
+        if any(isinstance(cause, TimeoutError) for cause in causes):
+            return ChatError(f"no reply within {self._timeout:g} s", kind="timeout", retryable=True)
         return ChatError("the connection was lost", kind="connection", retryable=True)
 
     def _clean(self, text: str) -> str:
@@ -275,11 +325,35 @@ class OpenAIChat:
         return " ".join(text.split())[:300].rstrip(".")
 
 
+def _checked_address(base_url: str | None) -> str | None:
+    if not base_url or not base_url.strip():
+        return None
+    base_url = base_url.strip().rstrip("/")
+    try:
+        parts = urlsplit(base_url)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        named = parts.username is not None
+    except ValueError:  # a port that is no number, brackets that do not close
+        known, named = None, False
+    if named:
+        raise ConfigurationError(
+            "The base URL holds a user name: give the key in api_key or in a variable instead."
+        )
+    if not known or re.search(r"\s", base_url):
+        raise ConfigurationError(
+            f"The base URL {base_url!r} is no address: write it like http://host:port/v1."
+        )
+    return base_url
+
+
 def _find_key(api_key: str | None, api_key_env: str | None, *, needed: bool) -> str:
-    if api_key:
-        return api_key
     variable = api_key_env or "OPENAI_API_KEY"
-    if key := os.environ.get(variable, "").strip():
+    key = (api_key or os.environ.get(variable, "")).strip()
+    if key:
+        if not re.fullmatch(r"[!-~]+", key):
+            raise ConfigurationError(
+                "The API key holds a character that no key has: copy it once more."
+            )
         return key
     if needed or api_key_env is not None:
         raise ConfigurationError(
@@ -291,46 +365,29 @@ def _find_key(api_key: str | None, api_key_env: str | None, *, needed: bool) -> 
 
 def _weaker(dialect: _Dialect, error: ChatError, *, asked_schema: bool) -> _Dialect | None:
     """The next thing to try after a refused request, None when nothing is left to leave out."""
-    if error.kind != "bad_request":
+    if not isinstance(error, _RefusedError):
         return None
-    said = str(error)
-    if dialect.token_parameter == "max_tokens" and "max_completion_tokens" in said:
+    if dialect.token_parameter == "max_tokens" and "max_completion_tokens" in str(error):
         return replace(dialect, token_parameter="max_completion_tokens")
-    if dialect.temperature and "temperature" in said:
+    if dialect.temperature and error.about("temperature"):
         return replace(dialect, temperature=False)
     if asked_schema and dialect.structured != "text":
         return replace(dialect, structured=_STEPS[_STEPS.index(dialect.structured) + 1])
     return None
 
 
-def _said(error: openai.APIStatusError) -> str:
-    body = error.body
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        message = inner.get("message") if isinstance(inner, Mapping) else inner
-        if isinstance(message, str) and message:
-            return message
-    return error.message
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait (RFC 9110 10.2.3, and OpenAI's ``retry-after-ms``)."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    seconds = _number(value)
-    if seconds is not None or value is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text) if text is not None else None
-    except ValueError:
-        return None
-    return number if number is not None and 0 <= number < float("inf") else None
+def _why_unreachable(error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) -> str:
+    cause = getattr(error, "os_error", None)
+    if isinstance(cause, ConnectionRefusedError):
+        return "connection refused"
+    if isinstance(cause, socket.gaierror):
+        return "unknown host name"
+    if isinstance(error, TimeoutError):
+        return "no connection in time"
+    return str(cause or error)
