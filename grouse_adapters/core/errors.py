@@ -44,6 +44,20 @@ class JudgeClosedError(GrouseError):
     """The judge was closed; build a new one."""
 
 
+class GrouseJudgeError(GrouseError):
+    """A grade failed, raised only where the framework's own flags ask for an exception."""
+
+
+class MissingExtraError(GrouseError, ImportError):
+    """A framework is not installed, or its version is not supported."""
+
+    def __init__(self, extra: str, trouble: str) -> None:
+        super().__init__(
+            f"grouse_adapters.{extra.replace('-', '_')} {trouble}: "
+            f"pip install 'grouse-adapters[{extra}]'."
+        )
+
+
 class ChatError(GrouseError):
     """One call to a chat model failed; the judge retries or records it.
 

@@ -44,6 +44,15 @@ class Failed(_Frozen):
 Grade = Annotated[Graded | NotApplicable | Failed, Field(discriminator="kind")]
 
 
+def explain(grade: Grade) -> str:
+    """The grade's reason in one text, as the frameworks show it."""
+    if isinstance(grade, Graded):
+        return grade.justification
+    if isinstance(grade, NotApplicable):
+        return f"not applicable: {grade.reason}"
+    return f"judge failed: {grade.error}"
+
+
 class SentenceCheck(_Frozen):
     """What the faithfulness analysis said about one sentence; None where it did not say."""
 

@@ -22,13 +22,21 @@ _lock = threading.Lock()
 _warned = False
 
 
-def resolve_judge(spec: JudgeSpec = None, **settings: Any) -> Judge:
+Adapt = Callable[[Any], ChatModel | None]
+"""Makes a chat model of a framework's own model object; None when it is no such object."""
+
+
+def resolve_judge(
+    spec: JudgeSpec | object = None, *, adapt: Adapt | None = None, **settings: Any
+) -> Judge:
     """The judge that ``spec`` means, the same one for the same ``spec`` and ``settings``.
 
     None means the judge named by ``GROUSE_JUDGE``, else the lexical judge, with one warning.
 
     Args:
-        spec: a judge is given back as it is; a name or a chat model gets a judge of its own.
+        spec: a judge is given back as it is; a name, a chat model or a framework's model object
+            gets a judge of its own.
+        adapt: how a framework's door makes a chat model of that framework's model objects.
         settings: settings of ``LLMJudge`` (or ``LexicalJudge``), e.g. ``citations="ignored"``.
 
     Raises:
@@ -48,15 +56,20 @@ def resolve_judge(spec: JudgeSpec = None, **settings: Any) -> Judge:
             lambda: _named(spec, settings),
             keep=None,
         )
-    if isinstance(spec, ChatModel):
-        from grouse_adapters.core.llm_judge import LLMJudge
+    key = ("model", id(spec), _frozen(settings))
+    return _one_per_key(key, lambda: _of_model(spec, adapt, settings), keep=spec)
 
-        return _one_per_key(
-            ("model", id(spec), _frozen(settings)), lambda: LLMJudge(spec, **settings), keep=spec
+
+def _of_model(spec: object, adapt: Adapt | None, settings: dict[str, Any]) -> Judge:
+    from grouse_adapters.core.llm_judge import LLMJudge
+
+    chat = spec if isinstance(spec, ChatModel) else adapt(spec) if adapt else None
+    if chat is None:
+        raise ConfigurationError(
+            "judge must be a judge, a chat model, a model's name or None, not "
+            f"{type(spec).__name__}."
         )
-    raise ConfigurationError(
-        f"judge must be a judge, a chat model, a model's name or None, not {type(spec).__name__}."
-    )
+    return LLMJudge(chat, **settings)
 
 
 def _named(name: str, settings: dict[str, Any]) -> Judge:
