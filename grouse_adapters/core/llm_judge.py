@@ -27,7 +27,7 @@ from grouse_adapters.core.prompt_pack import (
     Switches,
 )
 from grouse_adapters.core.reply import ReadReply, read_reply, read_single_call
-from grouse_adapters.core.runtime import LoopThread, Memory, SharedWork
+from grouse_adapters.core.runtime import LoopThread, Memory, SharedWork, mark_error_seen
 from grouse_adapters.core.sample import Sample
 
 Strategy = Literal["per-metric", "single-call"]
@@ -172,6 +172,7 @@ class LLMJudge(Judge):
     async def _judge(
         self, runtime: _Runtime, sample: Sample, metrics: tuple[MetricName, ...]
     ) -> Judgement:
+        mark_error_seen()
         if self._strategy == "per-metric":
             self._require_templates(metrics)
         record = runtime.record_of(sample)
@@ -248,6 +249,10 @@ class LLMJudge(Judge):
             )
         except ChatError as error:
             return _failed(call, error.kind, f"{error}.")
+        except ConfigurationError:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever another's chat model raises
+            return _failed(call, "internal", f"the chat model raised {error!r}.")
         outcome = _Outcome(
             self._read(reply, prompt, call), calls=1, usage=reply.usage, cost=reply.cost
         )

@@ -69,6 +69,18 @@ class LoopThread:
             self.loop.close()
 
 
+def mark_error_seen() -> None:
+    """Keeps the loop from reporting the current task's error when its caller has just gone."""
+
+    def look(task: asyncio.Task[Any]) -> None:
+        if not task.cancelled():
+            task.exception()
+
+    task = asyncio.current_task()
+    if task is not None:
+        task.add_done_callback(look)
+
+
 class SharedWork(Generic[T]):
     """Work that several callers wait for; it is cancelled when the last of them has gone."""
 

@@ -10,6 +10,7 @@ import pytest
 
 from grouse_adapters import (
     ConfigurationError,
+    Failed,
     InputError,
     Judge,
     JudgeClosedError,
@@ -205,6 +206,16 @@ def test_a_failed_call_is_a_row_not_an_end() -> None:
         found = list(judge.judge_many(map(sample, range(50))))
     assert len(found) == 50
     assert {j.grades["completeness"].kind for j in found} == {"failed"}
+
+
+def test_a_chat_model_that_breaks_is_a_failed_grade() -> None:
+    with LLMJudge(ScriptedChat(ZeroDivisionError("oops"))) as judge:
+        grade = judge.judge(sample(1)).grades["completeness"]
+    assert isinstance(grade, Failed)
+    assert (grade.error_kind, grade.error) == (
+        "internal",
+        "the chat model raised ZeroDivisionError('oops').",
+    )
 
 
 def test_the_memory_of_finished_calls_is_bounded() -> None:
