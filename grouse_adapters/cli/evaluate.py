@@ -96,8 +96,9 @@ def evaluate(
 ) -> None:
     """Judge the answers in SAMPLES on the six GroUSE metrics.
 
-    Writes judgements.jsonl while it runs and report.json at its end. Exit codes: 0 fine, 1 below
-    a threshold, 2 wrong use, 3 some samples failed.
+    Writes judgements.jsonl while it runs and report.json at its end.
+
+    Exit codes: 0 fine, 1 below a threshold, 2 wrong use, 3 some samples failed, 130 stopped.
     """
     wanted = split_metrics(metrics)
     thresholds = parse_thresholds(fail_under, wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -108,8 +109,8 @@ PromptsOption = Annotated[
     str | None,
     typer.Option(
         "--prompts",
-        metavar="NAME|FOLDER",
-        help="Prompt pack. Default: grouse.",
+        metavar="PACK",
+        help="Prompt pack: its name, or its folder. Default: grouse.",
         rich_help_panel=_PROMPT,
     ),
 ]
@@ -117,7 +118,8 @@ StrategyOption = Annotated[
     Strategy | None,
     typer.Option(
         "--strategy",
-        help="One call per metric, or one for all. Default: per-metric.",
+        metavar="HOW",
+        help="per-metric (default): one call per metric; single-call: one for all.",
         rich_help_panel=_PROMPT,
     ),
 ]
@@ -125,7 +127,10 @@ CitationsOption = Annotated[
     Citations,
     typer.Option(
         "--citations",
-        help="ignored: a statement is faithful when any reference supports it.",
+        metavar="HOW",
+        show_default=False,
+        help="required (default), or ignored: a statement is faithful when any reference "
+        "supports it.",
         rich_help_panel=_PROMPT,
     ),
 ]
@@ -295,6 +300,6 @@ def _price(text: str) -> Price:
         raise ConfigurationError(
             f"--price {text!r} is not of the form IN,OUT, e.g. 0.15,0.60."
         ) from None
-    if min(given, received) < 0:
-        raise ConfigurationError("--price takes no negative prices.")
+    if not (0 <= given < math.inf and 0 <= received < math.inf):
+        raise ConfigurationError(f"--price {text!r} is no price: give numbers from 0 on.")
     return Price(given, received)

@@ -93,7 +93,7 @@ class RunDir:
         self._admitted: dict[bytes, int] = {}
         self._descriptor = -1
         self._size = 0
-        _make_folder(path)
+        self._made = _make_folder(path)
         _refuse_foreign(path)
         try:
             self._descriptor = _open_for_appending(self.judgements_path)
@@ -154,8 +154,9 @@ class RunDir:
             return
         for name in (RUN_FILE, JUDGEMENTS_FILE):
             (self.path / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # not empty: it was there before
-            self.path.rmdir()
+        with contextlib.suppress(OSError):  # not empty: somebody else uses it by now
+            for folder in self._made:
+                folder.rmdir()
 
     def admit(self, key: str, sample: Sample) -> bool:
         """Takes a sample of the input into the run; True when it has yet to be judged.
@@ -346,13 +347,16 @@ def _is_row(line: bytes) -> bool:
     return True
 
 
-def _make_folder(path: Path) -> None:
+def _make_folder(path: Path) -> list[Path]:
+    """Makes the folder; returns what had to be made for it, innermost first."""
     try:
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise ConfigurationError(f"{path} is not a folder: choose another --output-dir.") from None
     except OSError as error:
         _fail_to_write(path, error)
+    return missing
 
 
 def _refuse_foreign(path: Path) -> None:
