@@ -23,7 +23,7 @@ from grouse_adapters.core.grades import Usage
 from grouse_adapters.core.metrics import JsonSchema
 
 FLUSH_SECONDS: Final = 0.5
-"""Replies reach the disk at most this long after they came (design: within a second)."""
+"""Replies reach the disk at most this long after they came (promised: within a second)."""
 
 _FLUSH_ROWS: Final = 100
 _BUSY_SECONDS: Final = 30.0

@@ -97,6 +97,7 @@ class LLMJudge(Judge):
         self._strategy: Strategy = strategy
         self._check_pack()
         self._fingerprint = self._pack.fingerprint(self._switches)
+        self._pack.try_out(self._switches, single_call=strategy == "single-call")
         self._retries = retries if isinstance(retries, RetryPolicy) else RetryPolicy(retries)
         self._concurrency = concurrency
         self.window = 2 * concurrency
@@ -240,15 +241,17 @@ class LLMJudge(Judge):
             prompt = self._rendered(sample, call)
         except MissingInputError as error:
             return _failed(call, "missing_input", str(error))
-        key = cache_key(self._chat.cache_key(), prompt.text, prompt.schema)
-        if self._cache is not None and (stored := self._cache.get(key)) is not None:
-            return _Outcome(self._read(stored, prompt, call), cached=1)
+        key = None
+        if self._cache is not None:
+            key = cache_key(self._chat.cache_key(), prompt.text, prompt.schema)
+            if (stored := self._cache.get(key)) is not None:
+                return _Outcome(self._read(stored, prompt, call), cached=1)
         try:
             reply = await runtime.gate.run(
                 lambda: self._chat.complete(prompt.text, schema=prompt.schema)
             )
         except ChatError as error:
-            return _failed(call, error.kind, f"{error}.")
+            return _failed(call, error.kind, f"{str(error).rstrip('.')}.")
         except ConfigurationError:
             raise
         except Exception as error:  # noqa: BLE001  # whatever another's chat model raises
@@ -256,7 +259,7 @@ class LLMJudge(Judge):
         outcome = _Outcome(
             self._read(reply, prompt, call), calls=1, usage=reply.usage, cost=reply.cost
         )
-        if self._cache is not None and not outcome.failed:
+        if self._cache is not None and key is not None and not outcome.failed:
             self._cache.put(key, reply)
         return outcome
 

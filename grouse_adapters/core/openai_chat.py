@@ -115,7 +115,7 @@ class OpenAIChat:
     ) -> None:
         if not model.strip():
             raise ConfigurationError("The model's name is empty: name a model of the server.")
-        if timeout <= 0 or (max_tokens is not None and max_tokens <= 0):
+        if not timeout > 0 or (max_tokens is not None and max_tokens <= 0):
             raise ConfigurationError("timeout and max_tokens must be greater than 0.")
         if not 0 <= temperature <= 2:
             raise ConfigurationError("temperature must be between 0 and 2.")

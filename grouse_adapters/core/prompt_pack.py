@@ -1,6 +1,6 @@
 """Prompt packs: folders of templates that turn a sample into the text a judge model reads.
 
-A pack is data (design decision 6). Its templates run in Jinja's sandbox, sample text is only ever
+A pack is data. Its templates run in Jinja's sandbox, sample text is only ever
 a value, and the fingerprint names exactly what a judgement was asked with.
 """
 
@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -191,6 +192,21 @@ class PromptPack:
         }
         text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    def try_out(self, switches: Switches, *, single_call: bool) -> None:
+        """Renders each prompt once, so that a template that cannot work is told before a call.
+
+        Raises:
+            ConfigurationError: a template asks for what does not exist.
+        """
+        probe = Sample(input="?", references=("?",), expected_output="?", actual_output="?")
+        prompts = [None] if single_call else [m for m in JUDGED_METRICS if self.supports(m.name)]
+        for metric in prompts:
+            with suppress(MissingInputError):  # it may want another number of references
+                if metric is None:
+                    self.render_single_call(probe, switches)
+                else:
+                    self.render(metric, probe, switches)
 
     def render(self, metric: Metric, sample: Sample, switches: Switches) -> RenderedPrompt:
         """The prompt that asks for one metric.

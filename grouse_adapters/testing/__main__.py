@@ -106,7 +106,7 @@ def _best_grades() -> Script:
 
 def _when_stdin_ends(stop: threading.Event) -> None:
     def wait() -> None:
-        while sys.stdin.buffer.read(4096):
+        while os.read(sys.stdin.fileno(), 4096):  # a buffered read would block the exit
             pass
         stop.set()
 

@@ -70,7 +70,7 @@ def test_a_closed_judge_is_replaced() -> None:
 
 def test_anything_else_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="a model's name or None, not int"):
-        resolve_judge(7)  # type: ignore[arg-type]  # the mistake under test
+        resolve_judge(7)
 
 
 @pytest.mark.parametrize(
