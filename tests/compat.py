@@ -57,7 +57,7 @@ def rows() -> list[Row]:
     ]
     for version in ("3.12", "3.13"):
         python = shutil.which(f"python{version}")
-        if python is None:
+        if python is None or subprocess.run([python, "-c", ""], check=False).returncode:
             print(f"Python {version} is not on this machine: not tested", flush=True)
         else:
             found.append(Row(f"newest, Python {version}", python))

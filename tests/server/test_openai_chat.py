@@ -300,9 +300,9 @@ ENDINGS = {
     "in flight": """
         judge = LLMJudge(OpenAIChat("hangs", base_url=address))
         future = judge.submit(sample, ("completeness",))
-        while not transports():
+        while not transports() and not future.done():
             time.sleep(0.01)
-        print(1, 0)
+        print(int(not future.done()), 0)
         """,
 }
 
@@ -310,9 +310,10 @@ ENDINGS = {
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_no_connection_outlives_its_owner(ending: str, tmp_path: Path) -> None:
     start = """
-        import asyncio, gc, sys, time
+        import asyncio, faulthandler, gc, sys, time
         from grouse_adapters import LLMJudge, OpenAIChat, Sample
 
+        faulthandler.dump_traceback_later(50, exit=True)  # says where it hangs, if it hangs
         address = sys.argv[1]
         sample = Sample(input="?", references=("x",), expected_output="x.", actual_output="x.")
 
