@@ -12,6 +12,7 @@ from typing import Annotated, TextIO
 import typer
 
 from grouse_adapters.cli.evaluate import evaluate
+from grouse_adapters.cli.report import report
 from grouse_adapters.core.errors import GrouseError
 
 EXIT_WRONG_USE = 2
@@ -47,6 +48,7 @@ def _top(
 
 
 app.command()(evaluate)
+app.command()(report)
 
 
 @contextmanager

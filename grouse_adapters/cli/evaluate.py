@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
 from grouse_adapters.cli.options import (
     ApiKeyEnvOption,
@@ -38,17 +36,14 @@ from grouse_adapters.cli.options import (
     parse_thresholds,
     split_metrics,
 )
+from grouse_adapters.cli.outcome import leave, note, show, show_json
 from grouse_adapters.cli.progress import progress_report
 from grouse_adapters.cli.run_dir import RunDir, RunSettings, row_key
 from grouse_adapters.core.errors import ConfigurationError, InputError
-from grouse_adapters.core.metrics import MetricName
 from grouse_adapters.core.readers import Line, read_lines
 from grouse_adapters.core.sample import Sample, cites
 from grouse_adapters.report.aggregates import Aggregator, Report
-from grouse_adapters.report.terminal import print_samples, print_totals
 
-EXIT_BELOW: Final = 1
-EXIT_FAILED: Final = 3
 EXIT_INTERRUPTED: Final = 130
 RUNS_FOLDER: Final = "grouse-runs"
 
@@ -124,7 +119,7 @@ def evaluate(
         )
     )
     if citations == "required" and "faithfulness" in wanted and not checked.citing:
-        _note(
+        note(
             "No answer cites a reference like [1], so none can be faithful: add --citations "
             "ignored when your answers carry no citations."
         )
@@ -152,10 +147,11 @@ def evaluate(
         report = _report(run, built.judge.name)
         run.write_report(report)
         if as_json:
-            sys.stdout.write(report.model_dump_json(indent=2) + "\n")
+            show_json(report)
         elif not quiet:
-            _show(run, report)
-    _leave(report, thresholds)
+            files = [run.judgements_path, run.report_path]
+            show(run.latest_rows(), report, rest_in=run.judgements_path, files=files)
+    leave(report, thresholds, mend=", and --resume judges them again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,31 +210,6 @@ def _report(run: RunDir, judge: str) -> Report:
     return totals.report(command=run.settings.command, judge=judge)
 
 
-def _show(run: RunDir, report: Report) -> None:
-    console = Console()
-    print_samples(console, run.latest_rows(), report.samples, rest_in=run.judgements_path)
-    print_totals(console, report, files=[run.judgements_path, run.report_path])
-
-
-def _leave(report: Report, thresholds: Mapping[MetricName, float]) -> None:
-    below = False
-    for metric, least in thresholds.items():
-        mean = report.metrics[metric].mean
-        if mean is None or mean < least:
-            below = True
-            shown = "has no graded sample" if mean is None else f"is {mean:.4g}"
-            typer.echo(f"Below threshold: {metric} {shown}, wanted at least {least:g}.", err=True)
-    if report.failed_samples:
-        typer.echo(
-            f"A grade failed in {report.failed_samples} of {report.samples} samples: their rows "
-            "say why, and --resume judges them again.",
-            err=True,
-        )
-        raise typer.Exit(EXIT_FAILED)
-    if below:
-        raise typer.Exit(EXIT_BELOW)
-
-
 def _stopped(run: RunDir) -> None:
     kept = run.judged_count
     run.discard_if_empty()
@@ -262,7 +233,3 @@ def _new_folder(samples: Path, judge: str) -> Path:
         folder = folder.with_name(f"{safe}-{stamp}-{number}")
         number += 1
     return folder
-
-
-def _note(text: str) -> None:
-    typer.echo(f"Note: {text}", err=True)

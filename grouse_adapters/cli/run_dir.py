@@ -16,11 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from grouse_adapters.core.errors import ConfigurationError, InputError
 from grouse_adapters.core.grades import Judgement
 from grouse_adapters.core.metrics import Citations, MetricName
+from grouse_adapters.core.rows import read_line, to_line
 from grouse_adapters.core.sample import Sample
 from grouse_adapters.report.aggregates import Report
 
@@ -189,7 +190,7 @@ class RunDir:
             raise ValueError("a row needs a key: pass key= or a judgement with an id")
         if judgement.id != key:
             judgement = judgement.model_copy(update={"id": key})
-        line = _to_line(judgement)
+        line = to_line(judgement)
         try:
             written = 0
             while written < len(line):
@@ -228,7 +229,7 @@ class RunDir:
         Raises:
             ConfigurationError: it cannot be written.
         """
-        _write_atomically(self.report_path, report.model_dump_json(indent=2) + "\n")
+        write_atomically(self.report_path, report.model_dump_json(indent=2) + "\n")
         return self.report_path
 
     def close(self) -> None:
@@ -272,7 +273,7 @@ class RunDir:
                     f"{self.path} holds judgements but no {RUN_FILE} that says how they were "
                     "made: choose another --output-dir."
                 )
-            _write_atomically(run_path, self.settings.model_dump_json(indent=2) + "\n")
+            write_atomically(run_path, self.settings.model_dump_json(indent=2) + "\n")
             return False
         if not resume:
             raise ConfigurationError(
@@ -295,7 +296,7 @@ class RunDir:
                 for line in stream:
                     start, last = start + len(last), line
             if last and not last.endswith(b"\n"):
-                if _is_row(last):
+                if read_line(last) is not None:
                     os.write(self._descriptor, b"\n")
                 else:
                     os.ftruncate(self._descriptor, start)
@@ -309,42 +310,18 @@ class RunDir:
             offset = 0
             for number, line in enumerate(stream, start=1):
                 if line.strip():
-                    try:
-                        row = Judgement.model_validate_json(line)
-                    except ValidationError:
+                    row = read_line(line)
+                    if row is None:
                         raise ConfigurationError(
                             f"{self.judgements_path}, line {number} is not a judgement: delete "
                             "that line, and its sample is judged again."
-                        ) from None
+                        )
                     yield offset, row
                 offset += len(line)
 
 
 def _digest(*parts: str) -> bytes:
     return hashlib.blake2b("\0".join(parts).encode("utf-8"), digest_size=16).digest()
-
-
-def _to_line(judgement: Judgement) -> bytes:
-    try:
-        return judgement.model_dump_json().encode("utf-8") + b"\n"
-    except ValueError:  # a model can write half a surrogate pair, which UTF-8 cannot hold
-        pass
-    try:
-        text = json.dumps(judgement.model_dump(mode="json"), ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise ConfigurationError(
-            f"The judgement of sample {judgement.id!r} cannot be written as JSON ({error}): "
-            "simplify the sample's metadata."
-        ) from None
-    return text.encode("utf-8", errors="replace") + b"\n"
-
-
-def _is_row(line: bytes) -> bool:
-    try:
-        Judgement.model_validate_json(line)
-    except ValidationError:
-        return False
-    return True
 
 
 def _make_folder(path: Path) -> list[Path]:
@@ -424,7 +401,15 @@ def _shown(name: str, value: Any) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
 
 
-def _write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str, *, option: str = "--output-dir") -> None:
+    """Writes a file whole or not at all.
+
+    Args:
+        option: the option with which the user named the place.
+
+    Raises:
+        ConfigurationError: it cannot be written. One sentence.
+    """
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         with temporary.open("w", encoding="utf-8") as stream:
@@ -435,10 +420,10 @@ def _write_atomically(path: Path, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        _fail_to_write(path, error)
+        _fail_to_write(path, error, option)
 
 
-def _fail_to_write(path: Path, error: OSError) -> NoReturn:
+def _fail_to_write(path: Path, error: OSError, option: str = "--output-dir") -> NoReturn:
     raise ConfigurationError(
-        f"{path} cannot be written ({error.strerror or error}): choose another --output-dir."
+        f"{path} cannot be written ({error.strerror or error}): choose another {option}."
     ) from None
