@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,16 @@ except ImportError:
 from deepeval.evaluate.configs import AsyncConfig, CacheConfig, DisplayConfig, ErrorConfig
 from deepeval.test_case import LLMTestCase
 
-from grouse_adapters import LLMJudge, OpenAIChat, Price, RetryPolicy
+from grouse_adapters import Judge, Judgement, LLMJudge, OpenAIChat, Price, RetryPolicy, Sample
+from grouse_adapters.core.metrics import MetricName
+from grouse_adapters.deepeval import (
+    GrouseAnswerRelevancyMetric,
+    GrouseCompletenessMetric,
+    GrouseFaithfulnessMetric,
+    GrouseNegativeRejectionMetric,
+    GrousePositiveAcceptanceMetric,
+    GrouseUsefulnessMetric,
+)
 from grouse_adapters.testing import Grades, Script, ScriptedServer
 
 REFERENCES = ["The bridge is 300 m long.", "It was opened in 1932."]
@@ -71,6 +81,14 @@ SCORES: dict[str, dict[str, float | None]] = {
         "grouse_negative_rejection": None,
     },
 }
+CLASSES = (
+    GrouseAnswerRelevancyMetric,
+    GrouseCompletenessMetric,
+    GrouseUsefulnessMetric,
+    GrouseFaithfulnessMetric,
+    GrousePositiveAcceptanceMetric,
+    GrouseNegativeRejectionMetric,
+)
 CALLS = {ANSWERED: 3, REFUSED: 4, REFUSED_WRONGLY: 3}
 """Answered calls that the six metrics make in all."""
 
@@ -107,6 +125,22 @@ def run_quietly(
         "display_config": DisplayConfig(show_indicator=False, print_results=False),
         "cache_config": CacheConfig(write_cache=cache, use_cache=cache),
     }
+
+
+class BrokenJudge(Judge):
+    """A user's own judge with a mistake in it."""
+
+    name = "broken"
+    prompt_fingerprint = None
+    closed = False
+    asked = 0
+
+    def submit(self, sample: Sample, metrics: tuple[MetricName, ...]) -> Future[Judgement]:
+        self.asked += 1
+        raise TypeError("submit() got an unexpected argument")
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,7 @@ from cases_for_deepeval import (
     SCORES,
     TOLD,
     UNREADABLE,
+    BrokenJudge,
     case,
     elsewhere,
     judge,
@@ -38,7 +39,6 @@ from deepeval.evaluate.types import TestResult as Row
 from deepeval.metrics import BaseMetric
 from deepeval.test_case import LLMTestCase
 from deepeval.tracing import observe, update_current_span
-from test_deepeval_metrics import BrokenJudge
 
 from grouse_adapters import LLMJudge, OpenAIChat
 from grouse_adapters.core.errors import GrouseJudgeError
