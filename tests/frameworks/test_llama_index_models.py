@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-import httpx
 import pytest
 from conftest import must_run
 from index_engines import (
@@ -61,6 +60,7 @@ from grouse_adapters.testing import (
 )
 
 try:
+    import httpx
     from llama_index.llms.openai import OpenAI
     from llama_index.llms.openai_like import (  # type: ignore[import-untyped]  # no py.typed
         OpenAILike,
