@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -17,7 +19,13 @@ from grouse_adapters.core.errors import ChatError, ConfigurationError, ErrorKind
 from grouse_adapters.core.gate import CallGate, RetryPolicy
 from grouse_adapters.core.grades import Failed, Grade, Judgement, SentenceCheck, Usage
 from grouse_adapters.core.judge import Judge
-from grouse_adapters.core.metrics import JUDGED_METRICS, METRICS, Citations, MetricName
+from grouse_adapters.core.metrics import (
+    JUDGED_METRICS,
+    METRIC_NAMES,
+    METRICS,
+    Citations,
+    MetricName,
+)
 from grouse_adapters.core.openai_chat import OpenAIChat
 from grouse_adapters.core.pipeline import run_pipeline
 from grouse_adapters.core.prompt_pack import (
@@ -76,7 +84,7 @@ class LLMJudge(Judge):
         concurrency: int = 20,
         retries: int | RetryPolicy = RetryPolicy(),  # noqa: B008  # frozen
         cache: ReplyCache | str | Path | bool = False,
-        memory: int = 1024,
+        memory: int = 4096,
     ) -> None:
         if concurrency < 1:
             raise ConfigurationError("concurrency must be at least 1.")
@@ -226,15 +234,21 @@ class LLMJudge(Judge):
         A failed call is told to every metric that has not heard of it; a metric that asks again
         has it repeated.
         """
+        asking = _mask(metrics)
         known = record.calls.get(call)
-        if known is not None and not known.work.abandoned:
-            heard = known.told.intersection(metrics)
-            if not (heard and known.failed):
-                known.told.update(metrics)
-                return await known.work.wait()
-        fresh = _Call(SharedWork(self._call(runtime, sample, call)), set(metrics))
-        record.calls[call] = fresh
-        return await fresh.work.wait()
+        if known is not None and known.work is not None and known.work.task.done():
+            known.end(known.work.task)  # before the loop has told it so
+        if known is not None and known.outcome is not None:
+            if not (known.outcome.failed and known.told & asking):
+                known.told |= asking
+                return known.outcome
+        elif known is not None and known.work is not None and not known.work.over:
+            known.told |= asking
+            return await known.work.wait()
+        work = SharedWork(self._call(runtime, sample, call))
+        fresh = record.calls[call] = _Call(work, asking)
+        work.task.add_done_callback(fresh.end)
+        return await work.wait()
 
     async def _call(self, runtime: _Runtime, sample: Sample, call: _CallName) -> _Outcome:
         try:
@@ -313,14 +327,25 @@ class _Outcome:
 
 @dataclass(slots=True)
 class _Call:
-    work: SharedWork[_Outcome]
-    told: set[MetricName]
+    """A call under way, then only its outcome: thousands of these are remembered.
 
-    @property
-    def failed(self) -> bool:
-        """Whether it has ended without a usable reply."""
-        task = self.work.task
-        return task.done() and (task.exception() is not None or task.result().failed)
+    ``told`` holds one bit per metric that knows of it.
+    """
+
+    work: SharedWork[_Outcome] | None
+    told: int
+    outcome: _Outcome | None = None
+
+    def end(self, task: asyncio.Task[_Outcome]) -> None:
+        """Lets go of the task; an error or a cancellation leaves nothing to remember."""
+        self.work = None
+        if not task.cancelled() and task.exception() is None:
+            self.outcome = task.result()
+
+
+@lru_cache(maxsize=64)
+def _mask(metrics: tuple[MetricName, ...]) -> int:
+    return sum(1 << METRIC_NAMES.index(metric) for metric in metrics)
 
 
 @dataclass(slots=True)

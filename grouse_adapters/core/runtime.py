@@ -85,7 +85,7 @@ class SharedWork(Generic[T]):
     """Work that several callers wait for; it is cancelled when the last of them has gone."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
-        self.task = asyncio.ensure_future(work)
+        self.task: asyncio.Task[T] = asyncio.create_task(work)
         self._waiting = 0
 
     async def wait(self) -> T:
@@ -99,9 +99,9 @@ class SharedWork(Generic[T]):
                 self.task.cancel()
 
     @property
-    def abandoned(self) -> bool:
-        """Whether it was cancelled, or is about to be: nobody may join any more."""
-        return self.task.cancelled() or bool(self.task.cancelling())
+    def over(self) -> bool:
+        """Whether it has ended or is about to be cancelled: nobody may join any more."""
+        return self.task.done() or bool(self.task.cancelling())
 
 
 class Memory(Generic[T]):
