@@ -2,7 +2,8 @@
 
 ``python`` and ``sh`` blocks run as they are, next to a copy of the examples and the files that the
 page shows (a block under its path and a colon). A ``text`` block right after is what is printed. A
-block under ``<!-- not run: ... -->`` is left out.
+block under ``<!-- not run: ... -->`` is left out, one under ``<!-- needs: ... -->`` wants that
+package.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(
     r"(?:<!-- not run: (?P<reason>[^\n]+?) -->\n)?"
+    r"(?:<!-- needs: (?P<needed>\w+) -->\n)?"
     r"^```(?P<language>\w+)\n(?P<code>.*?)^```$"
     r"(?:\n+```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
@@ -45,6 +47,7 @@ class Block:
     language: str
     code: str
     output: str | None
+    needed: str | None
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"
@@ -57,15 +60,17 @@ def blocks() -> list[Block]:
         for match in BLOCK.finditer(text):
             if match["language"] in ("python", "sh") and match["reason"] is None:
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(Block(page, line, match["language"], match["code"], match["output"]))
+                needed = match["needed"] or NEEDS.get(page.name)
+                found.append(
+                    Block(page, line, match["language"], match["code"], match["output"], needed)
+                )
     return found
 
 
 @pytest.mark.parametrize("block", blocks(), ids=str)
 def test_a_block_runs_and_prints_what_the_page_shows(block: Block, tmp_path: Path) -> None:
-    needed = NEEDS.get(block.page.name)
-    if needed is not None and importlib.util.find_spec(needed) is None:
-        must_run(needed)
+    if block.needed is not None and importlib.util.find_spec(block.needed) is None:
+        must_run(block.needed)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     for path, content in FILE.findall(block.page.read_text(encoding="utf-8")):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
