@@ -18,6 +18,7 @@ from .calls import compare_clients
 from .lexical_rate import time_lexical
 from .limits import fill_limits
 from .memory import measure_memory
+from .native import native_part
 from .server import bench_server
 from .starting import time_starts
 
@@ -58,6 +59,10 @@ def _lexical(tell: Tell) -> RenderableType:
     return tables.lexical_table(time_lexical(passes=5))
 
 
+def _native(tell: Tell) -> RenderableType:
+    return native_part(tell, latency=_LATENCY, samples=30, rounds=5)
+
+
 PARTS: Final[dict[str, Callable[[Tell], RenderableType]]] = {
     "calls": _calls,
     "limits": _limits,
@@ -65,6 +70,7 @@ PARTS: Final[dict[str, Callable[[Tell], RenderableType]]] = {
     "cached": _cached,
     "memory": _memory,
     "lexical": _lexical,
+    "native": _native,
 }
 
 
