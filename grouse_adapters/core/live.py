@@ -387,19 +387,22 @@ class LiveJudging:
             _log.error("%s", text, exc_info=error if foreign else None)
 
     def wait_at_exit(self, since: float) -> None:
-        """Called when the program ends, while everything still works."""
+        """Called when the program ends, while everything still works. Ctrl-C ends the waiting."""
         if self._closed:
             return
         done = False
-        try:
+        with suppress(KeyboardInterrupt):
             done = self.flush(max(0.0, since + self._exit_timeout - time.monotonic()))
-        finally:
-            self._stuck_at = None if done else self._counts
+        self._stuck_at = None if done else self._counts
 
     def close_at_exit(self) -> None:
-        """Called at the very end; waits again only for what has moved since."""
-        if not self._closed:
-            self.close(0.0 if self._stuck_at == self._counts else self._exit_timeout)
+        """Called at the very end; waits again only when something has moved since."""
+        if self._closed:
+            return
+        with suppress(KeyboardInterrupt):
+            if self._stuck_at != self._counts:
+                self.flush(self._exit_timeout)
+        self.close(0.0)
 
     def begin_anew(self) -> None:
         """Called in a forked child."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,24 @@ def test_a_forked_child_writes_to_the_same_file(tmp_path: Path) -> None:
     os.waitpid(child, 0)
     expected = sorted(["before", *(f"{number:03}" for number in range(200))])
     assert sorted(map(str, ids(*files(path)))) == expected
+
+
+def test_a_forked_child_does_not_share_its_parents_lock(tmp_path: Path) -> None:
+    """The fork comes while the parent is writing: the child has to wait for it."""
+    sink = JsonLinesSink(tmp_path / "live.jsonl")
+    with sink._lock:
+        sink._hold()
+        child = os.fork()
+        if child == 0:
+            try:
+                sink(a_judgement("child"))
+            finally:
+                os._exit(0)
+        time.sleep(0.3)  # the child could write by now if it did not wait
+        sink._write(to_line(a_judgement("parent")), 0)
+        sink._let_go()
+    os.waitpid(child, 0)
+    assert ids(sink.path) == ["parent", "child"]
 
 
 def test_half_a_row_costs_no_second_one(tmp_path: Path) -> None:
