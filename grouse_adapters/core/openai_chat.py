@@ -113,6 +113,10 @@ class OpenAIChat:
         extra_body: Mapping[str, Any] | None = None,
         price: Pricing | None = None,
     ) -> None:
+        # Here and not on the judge's loop: a process that forks during an import leaves its child
+        # with a lock that nobody frees.
+        import openai  # noqa: F401
+
         if not model.strip():
             raise ConfigurationError("The model's name is empty: name a model of the server.")
         if not timeout > 0 or (max_tokens is not None and max_tokens <= 0):

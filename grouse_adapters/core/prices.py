@@ -38,6 +38,10 @@ class KeptPrices:
     """
 
     def __init__(self, model: str, base_url: str | None) -> None:
+        # 0.1 s: paid by who builds a chat model, not by every import of ours; and not later, on the
+        # judge's loop, where a fork during an import would leave the child with a lock
+        import genai_prices  # noqa: F401
+
         self._model = model
         self._base_url = base_url
         self._unknown = False
@@ -46,7 +50,6 @@ class KeptPrices:
         """US dollars, None when the table does not know the model on this server."""
         if self._unknown:
             return None
-        # 0.1 s of import: paid by the first call that has a cost, not by every import of ours
         import genai_prices
 
         tokens = genai_prices.Usage(
