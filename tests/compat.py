@@ -71,6 +71,11 @@ ROWS = [
     ),
     Row("deepeval lowest", ("tests/frameworks/test_deepeval_*.py",), exactly=("deepeval==4.2.0",)),
     Row(
+        "langchain lowest",
+        ("tests/frameworks/test_langchain_*.py",),
+        exactly=("langchain-core==0.3.0",),
+    ),
+    Row(
         "llama-index lowest",
         ("tests/frameworks/test_llama_index_*.py",),
         exactly=("llama-index-core==0.13.0", "llama-index-llms-openai-like==0.5.1"),
