@@ -265,7 +265,9 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path, cache: str) -> None:
         assert grades_of(tmp_path / "run") == GRADES
         assert len(read_rows(tmp_path / "run")) == 13
         if cache == "--cache":
-            assert set(paid(server).values()) == {1}
+            twice = [times for times in paid(server).values() if times > 1]
+            assert set(twice) <= {2}
+            assert len(twice) <= 2, "at most the replies that were on their way when it stopped"
 
 
 def test_ctrl_c_before_the_first_judgement_leaves_nothing(tmp_path: Path) -> None:
