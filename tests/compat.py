@@ -30,7 +30,16 @@ assert not grouse_adapters.resolve_judge("lexical").judge(row).failed
 print("core alone: nothing else is imported, and the embedded judge works")
 """
 QUICK = ("tests/unit", "tests/server/test_openai_chat.py", "tests/server/test_sharing.py")
-CORE = ("tests/unit", "tests/server")
+# How interrupted runs go on depends on our code alone, so make test is enough for those.
+CORE = (
+    "tests/unit",
+    "tests/server/test_openai_chat*.py",
+    "tests/server/test_sharing.py",
+    "tests/server/test_streams.py",
+    "tests/server/test_cli_evaluate.py",
+    "tests/server/test_cli_terminal.py",
+    "tests/server/test_testing*.py",
+)
 
 
 @dataclass(frozen=True)
