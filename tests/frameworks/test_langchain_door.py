@@ -121,7 +121,10 @@ from grouse_adapters.langchain import GrouseCallback
 callback = GrouseCallback(judge="lexical", sinks=JsonLinesSink("parent.jsonl"))
 rag(ANSWERED).invoke(QUESTION, {{"callbacks": [callback]}})
 """
+# Flushed first: pydantic builds its validators with the first judgement, under a lock that a fork
+# in that very moment leaves locked in the child for ever.
 FORKS = """
+assert callback.flush(30)
 child = os.fork()
 if child == 0:
     callback.flush(30)

@@ -32,6 +32,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnablePassthrough
 from langsmith import aevaluate, evaluate, traceable
 from langsmith.evaluation import RunEvaluator
+from langsmith.run_trees import RunTree
 from langsmith.schemas import Example
 
 from grouse_adapters import ConfigurationError, LexicalJudge, LLMJudge, OpenAIChat, Sample
@@ -223,6 +224,21 @@ def test_a_target_that_raised_has_nothing_to_judge(
         assert "the vector store is down" in result.comment
     (alone,) = run(target, [example()], grouse_evaluator("usefulness", judge=judge))
     assert "the vector store is down" in alone["grouse_usefulness"].comment
+    assert server.calls == 0
+
+
+def test_what_a_failed_run_had_given_so_far_is_not_judged(
+    server: ScriptedServer, judge: LLMJudge
+) -> None:
+    failed = RunTree(
+        name="target",
+        run_type="chain",
+        inputs={"question": QUESTION},
+        outputs={"answer": ANSWERED[:9], "context": REFERENCES},
+        error="TimeoutError('half-way')",
+    )
+    given = GrouseRunEvaluator(judge=judge).evaluate_run(failed, example())
+    assert {result.value for result in given["results"]} == {"failed"}
     assert server.calls == 0
 
 
