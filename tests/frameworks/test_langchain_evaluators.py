@@ -237,7 +237,7 @@ def test_what_a_failed_run_had_given_so_far_is_not_judged(
         outputs={"answer": ANSWERED, "context": REFERENCES},
         error="TimeoutError('half-way')",
     )
-    given = GrouseRunEvaluator(judge=judge).evaluate_run(failed, example())  # type: ignore[arg-type]  # as LangSmith hands it over
+    given = GrouseRunEvaluator(judge=judge).evaluate_run(failed, example())
     assert {result.value for result in given["results"]} == {"failed"}
     assert server.calls == 0
 
