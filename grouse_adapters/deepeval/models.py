@@ -8,18 +8,17 @@ import json
 import re
 from collections.abc import Mapping
 from contextvars import Context
-from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from deepeval.models import DeepEvalBaseLLM
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, SecretStr
-from pydantic_core import CoreSchema
+from pydantic import BaseModel, SecretStr
 
 from grouse_adapters.core.chat import ChatReply
 from grouse_adapters.core.errors import ChatError, ConfigurationError
 from grouse_adapters.core.grades import Usage
 from grouse_adapters.core.metrics import JsonSchema
+from grouse_adapters.core.reply_class import reply_class
 from grouse_adapters.deepeval.model_errors import causes, chat_error, cut_off_completion
 
 _SECRET: Final = re.compile(r"header|authori[sz]ation|password|secret|api.?key", re.IGNORECASE)
@@ -75,7 +74,7 @@ class DeepEvalChat:
         """See ``ChatModel.complete``."""
         if schema is not None and self._takes_schema:
             try:
-                return await self._reply(prompt, {"schema": _reply_class(json.dumps(schema))})
+                return await self._reply(prompt, {"schema": reply_class(json.dumps(schema))})
             except ChatError as error:
                 if error.kind not in _REFUSES_SCHEMA:
                     raise
@@ -134,23 +133,6 @@ def _takes_schema(model: DeepEvalBaseLLM) -> bool:
         return model.supports_structured_outputs() is True
     parameters = inspect.signature(method).parameters.values()
     return any(p.name == "schema" or p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-@lru_cache(maxsize=64)
-def _reply_class(schema: str) -> type[BaseModel]:
-    """A pydantic class with this JSON schema that takes any reply: ours is the judging of it."""
-
-    class Judgement(BaseModel):
-        model_config = ConfigDict(extra="allow")
-
-        @classmethod
-        def __get_pydantic_json_schema__(
-            cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-        ) -> JsonSchema:
-            written: JsonSchema = json.loads(schema)
-            return written
-
-    return Judgement
 
 
 def _read(answer: object) -> ChatReply:

@@ -7,15 +7,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final
 
 import openai
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompt_values import StringPromptValue
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
-from pydantic_core import CoreSchema
+from pydantic import BaseModel
 from ragas.llms.base import (
     BaseRagasLLM,
     InstructorBaseRagasLLM,
@@ -29,6 +28,7 @@ from grouse_adapters.core.grades import Usage
 from grouse_adapters.core.metrics import JsonSchema
 from grouse_adapters.core.openai_answers import field_of, text_of, tokens_of
 from grouse_adapters.core.openai_chat import OpenAIChat
+from grouse_adapters.core.reply_class import reply_class
 
 _DEFAULT_MAX_TOKENS: Final = 1024
 _DEFAULT_TRANSPORT: Final = "AsyncHttpxClientWrapper"  # what openai makes when given none
@@ -176,10 +176,10 @@ class InstructorChat:
 
     async def complete(self, prompt: str, *, schema: JsonSchema | None = None) -> ChatReply:
         """See ``ChatModel.complete``."""
-        reply_class = _reply_class(json.dumps(schema or {"type": "object"}))
+        wanted = reply_class(json.dumps(schema or {"type": "object"}))
         trouble: ChatError | ConfigurationError
         try:
-            answer = await self._ask(prompt, reply_class)
+            answer = await self._ask(prompt, wanted)
         except Exception as error:  # noqa: BLE001  # whatever a provider raises is translated
             unread = _unread(error)
             if unread is not None:
@@ -197,12 +197,12 @@ class InstructorChat:
         """Ends the threads; the model is the caller's."""
         self._pool.shutdown(wait=False)
 
-    async def _ask(self, prompt: str, reply_class: type[BaseModel]) -> BaseModel:
+    async def _ask(self, prompt: str, wanted: type[BaseModel]) -> BaseModel:
         # By the class: the instance's own attribute may be wrapped in RAGAS' cache.
         kind = type(self._llm)
         if getattr(self._llm, "is_async", True):
-            return await kind.agenerate(self._llm, prompt, reply_class)
-        work = partial(kind.generate, self._llm, prompt, reply_class)
+            return await kind.agenerate(self._llm, prompt, wanted)
+        work = partial(kind.generate, self._llm, prompt, wanted)
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
 
@@ -248,25 +248,6 @@ class TextChat:
 
     async def aclose(self) -> None:
         """Nothing: the model is the caller's."""
-
-
-@lru_cache(maxsize=64)
-def _reply_class(schema: str) -> type[BaseModel]:
-    """A pydantic class that shows this JSON schema and takes any object."""
-
-    class Judgement(BaseModel):
-        """The judge's reply."""
-
-        model_config = ConfigDict(extra="allow")
-
-        @classmethod
-        def __get_pydantic_json_schema__(
-            cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-        ) -> JsonSchema:
-            written: JsonSchema = json.loads(schema)
-            return written
-
-    return Judgement
 
 
 def _unread(error: Exception) -> ChatReply | None:
