@@ -1,0 +1,1 @@
+"""Meta-evaluation: unit tests that show whether a judge deserves trust."""
