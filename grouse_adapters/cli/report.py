@@ -8,7 +8,12 @@ from typing import Annotated
 import typer
 
 from grouse_adapters.cli.kept_rows import read_kept
-from grouse_adapters.cli.options import FailUnderOption, parse_thresholds
+from grouse_adapters.cli.options import (
+    FailUnderOption,
+    JsonOption,
+    QuietOption,
+    parse_thresholds,
+)
 from grouse_adapters.cli.outcome import leave, note, show, show_json
 from grouse_adapters.cli.run_dir import write_atomically
 from grouse_adapters.core.metrics import METRIC_NAMES
@@ -28,10 +33,8 @@ def report(
         typer.Option("--output", "-o", metavar="FILE", help="Write report.json to this file."),
     ] = None,
     fail_under: FailUnderOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print report.json instead of tables.")
-    ] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the figures of a run, or of live judging, from its files.
 
