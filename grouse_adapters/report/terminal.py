@@ -7,14 +7,10 @@ control characters, nothing the terminal's encoding cannot write.
 from __future__ import annotations
 
 import itertools
-import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rich import box
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -22,13 +18,13 @@ from rich.text import Text
 from grouse_adapters.core.grades import Failed, Grade, Graded, Judgement, NotApplicable
 from grouse_adapters.core.metrics import METRIC_NAMES, METRICS, Metric, MetricName
 from grouse_adapters.report.aggregates import MetricSummary, Report
+from grouse_adapters.report.console import Writer, add_column, harmless
 
 _BEST: Final = "green"
 _MIDDLE: Final = "yellow"
 _WORST: Final = "red"
 _FAILED: Final = "bold magenta"
 
-_WIDEST: Final = 132
 _LEAST_WHY: Final = 18
 _GAP: Final = 2
 _QUESTION_LINES: Final = 2
@@ -38,23 +34,6 @@ _ROOM_FOR_BARS: Final = 76
 _ROOM_FOR_TITLES: Final = 56
 _GOOD_MEAN: Final = 0.9
 _FAIR_MEAN: Final = 0.5
-_JOINERS: Final = "\u200c\u200d"  # some scripts are misspelt without them
-_LONGEST_TEXT: Final = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class _Signs:
-    """The characters that say something, with a plain form where they cannot be written."""
-
-    dash: str = "–"
-    dot: str = "·"
-    full: str = "█"
-    empty: str = "░"
-    ellipsis: str = "…"
-
-
-_PLAIN_SIGNS: Final = _Signs("-", "|", "#", ".", "...")
-_PLAIN_BOX: Final = box.Box("\n".join(["    ", "    ", " -- ", *["    "] * 5, ""]), ascii=True)
 
 
 def print_samples(
@@ -103,40 +82,31 @@ def print_totals(console: Console, report: Report, files: Sequence[str | Path] =
         files: the files to point at.
     """
     writer = _Writer(console)
-    table = _table(writer)
-    _add_column(table, Text("Metric"))
-    _add_column(table, Text("Mean"), right=True)
+    table = writer.table()
+    add_column(table, Text("Metric"))
+    add_column(table, Text("Mean"), right=True)
     if writer.bar_cells:
-        _add_column(table, Text(f"low{'high':>{writer.bar_cells - 3}}", style="dim"))
+        add_column(table, Text(f"low{'high':>{writer.bar_cells - 3}}", style="dim"))
     for heading in ("Graded", "N.a.", "Failed"):
-        _add_column(table, Text(heading), right=True)
+        add_column(table, Text(heading), right=True)
     for name, summary in report.metrics.items():
         table.add_row(*writer.summary_cells(METRICS[name], summary))
     console.print(table)
     console.print()
     writer.print_items(_closing(report))
-    for number, file in enumerate(files):
-        writer.print_line(f"{'Files' if number == 0 else '     '}  {file}", wrap=False)
+    writer.print_files(files)
 
 
-class _Writer:
-    """Makes cells that this console can show."""
+class _Writer(Writer):
+    """Makes the cells of a run."""
 
     def __init__(self, console: Console) -> None:
-        self.console = console
-        signs = _Signs()
-        everything = f"{signs.dash}{signs.dot}{signs.full}{signs.empty}{signs.ellipsis}"
-        self.signs = signs if self._encodable(everything) == everything else _PLAIN_SIGNS
-        self.width = min(console.width, _WIDEST)
+        super().__init__(console)
         self.bar_cells = _BAR_CELLS if self.width >= _ROOM_FOR_BARS else 0
 
-    def text(self, text: str, style: str = "") -> Text:
-        """Foreign text as harmless, printable text on one line."""
-        return Text(self._encodable(_harmless(text[:_LONGEST_TEXT])), style=style)
-
     def sample_cell(self, row: Judgement, width: int) -> Text:
-        name = self._clipped(self.text(row.id or "", "bold"), width, lines=1)
-        question = self._clipped(self.text(row.sample.input, "dim"), width, _QUESTION_LINES)
+        name = self.clipped(self.text(row.id or "", "bold"), width, lines=1)
+        question = self.clipped(self.text(row.sample.input, "dim"), width, _QUESTION_LINES)
         return Text("\n").join([cell for cell in (name, question) if cell.plain])
 
     def grade_cell(self, metric: Metric, grade: Grade | None) -> Text:
@@ -163,7 +133,7 @@ class _Writer:
             start = f"{metric.short}:"
             said = self.text(f"{start} {reason or f'falls short of {metric.better_if!r}'}")
         said.stylize(style, 0, len(start))
-        return self._clipped(said, width, _WHY_LINES)
+        return self.clipped(said, width, _WHY_LINES)
 
     def summary_cells(self, metric: Metric, summary: MetricSummary) -> list[Text]:
         top = metric.scale.values[-1]
@@ -190,63 +160,8 @@ class _Writer:
         signs = [f"{self.signs.dash} not applicable", "! failed"]
         self.print_items([*names, *signs], style="dim")
 
-    def print_items(self, items: Iterable[str], *, style: str = "") -> None:
-        """Items in a row; lines break between items, not in them."""
-        line = ""
-        for item in items:
-            longer = f"{line} {self.signs.dot} {item}" if line else item
-            if line and cell_len(longer) > self.width:
-                self.print_line(line, style=style)
-                longer = item
-            line = longer
-        self.print_line(line, style=style)
-
-    def print_line(self, text: str, *, style: str = "", wrap: bool = True) -> None:
-        """A line of text; ``wrap=False`` keeps a path in one piece, to be copied."""
-        self.console.print(
-            Text(self._encodable(_printable(text)), style=style),
-            soft_wrap=not wrap,
-            highlight=False,
-            width=None if not wrap else self.width,
-        )
-
     def _count(self, count: int, style: str) -> Text:
         return Text(f"{count:,}", style=style if count else "dim")
-
-    def _encodable(self, text: str) -> str:
-        encoding = self.console.encoding
-        try:
-            return text.encode(encoding, errors="replace").decode(encoding)
-        except LookupError:  # a stream may name an encoding that Python does not know
-            return text.encode("ascii", errors="replace").decode("ascii")
-
-    def _clipped(self, text: Text, width: int, lines: int) -> Text:
-        """At most ``lines`` lines of ``width`` cells; says where something was left out."""
-        wrapped = list(text.wrap(self.console, width, overflow="fold"))
-        for line in wrapped:
-            line.rstrip()
-        if len(wrapped) > lines:
-            last = wrapped[lines - 1]
-            last.truncate(width - len(self.signs.ellipsis), overflow="crop")
-            last.rstrip()
-            last.append(self.signs.ellipsis)
-        return Text("\n").join(wrapped[:lines])
-
-
-def _table(writer: _Writer) -> Table:
-    return Table(
-        box=box.SIMPLE_HEAD if writer.signs is not _PLAIN_SIGNS else _PLAIN_BOX,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        header_style="bold",
-        border_style="dim",
-    )
-
-
-def _add_column(table: Table, heading: Text, *, right: bool = False) -> None:
-    # rich would mark what it cuts with a character that not every encoding has
-    table.add_column(heading, justify="right" if right else "left", no_wrap=True, overflow="crop")
 
 
 def _sample_table(writer: _Writer, asked: Sequence[Metric]) -> tuple[Table, int, int]:
@@ -257,11 +172,11 @@ def _sample_table(writer: _Writer, asked: Sequence[Metric]) -> tuple[Table, int,
     why_width = left - sample_width
     if why_width < _LEAST_WHY:
         sample_width, why_width = max(12, left + _GAP), 0
-    table = _table(writer)
+    table = writer.table()
     table.leading = 1
     table.add_column(Text("Sample"), width=sample_width, overflow="fold")
     for metric, width in zip(asked, widths, strict=True):
-        _add_column(table, Text(f"{metric.short:>{width}}"), right=True)
+        add_column(table, Text(f"{metric.short:>{width}}"), right=True)
     if why_width:
         table.add_column(Text("Why"), width=why_width, overflow="fold")
     return table, sample_width, why_width
@@ -292,27 +207,11 @@ def _style(unit: float) -> str:
     return _BEST if unit >= 1 else _WORST if unit <= 0.25 else _MIDDLE
 
 
-def _harmless(text: str) -> str:
-    """On one line, and without anything that moves a cursor, recolours or reorders text."""
-    return " ".join(_printable(text).split())
-
-
-def _printable(text: str) -> str:
-    return "".join(
-        character
-        if character in _JOINERS or unicodedata.category(character)[0] != "C"
-        else " "
-        if character.isspace() or unicodedata.category(character) == "Cc"
-        else ""
-        for character in text
-    )
-
-
 def _closing(report: Report) -> list[str]:
     samples = _counted(report.samples, "sample")
     if report.failed_samples:
         samples += f" ({report.failed_samples:,} failed)"
-    parts = [f"Judge {_harmless(report.judge)}", samples]
+    parts = [f"Judge {harmless(report.judge)}", samples]
     if report.llm_calls or not report.cached_calls:
         parts.append(_counted(report.llm_calls, "call") if report.llm_calls else "no model calls")
     if report.cached_calls:
