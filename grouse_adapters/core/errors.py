@@ -49,13 +49,17 @@ class GrouseJudgeError(GrouseError):
 
 
 class MissingExtraError(GrouseError, ImportError):
-    """A framework is not installed, or its version is not supported."""
+    """A package that an extra brings is not installed, or its version is not supported.
 
-    def __init__(self, extra: str, trouble: str) -> None:
-        super().__init__(
-            f"grouse_adapters.{extra.replace('-', '_')} {trouble}: "
-            f"pip install 'grouse-adapters[{extra}]'."
-        )
+    Args:
+        extra: the extra.
+        trouble: what is needed, e.g. ``needs matplotlib, which is not installed``.
+        subject: who needs it; None: the package's part of the extra's name.
+    """
+
+    def __init__(self, extra: str, trouble: str, *, subject: str | None = None) -> None:
+        subject = subject or f"grouse_adapters.{extra.replace('-', '_')}"
+        super().__init__(f"{subject} {trouble}: pip install 'grouse-adapters[{extra}]'.")
 
 
 class ChatError(GrouseError):

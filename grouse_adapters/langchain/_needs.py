@@ -23,7 +23,11 @@ def needs(extra: str, *, package: str, lowest: str, below: str) -> None:
         if _numbers(lowest) <= _numbers(installed) < _numbers(below):
             return
         trouble = f"and {installed} is installed"
-    raise MissingExtraError(extra, f"needs {package} {lowest} or later, below {below}, {trouble}")
+    raise MissingExtraError(
+        extra,
+        f"needs {package} {lowest} or later, below {below}, {trouble}",
+        subject="grouse_adapters.langchain",
+    )
 
 
 def _numbers(text: str) -> tuple[int, ...]:

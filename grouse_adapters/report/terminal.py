@@ -211,7 +211,12 @@ def _closing(report: Report) -> list[str]:
     samples = _counted(report.samples, "sample")
     if report.failed_samples:
         samples += f" ({report.failed_samples:,} failed)"
-    parts = [f"Judge {harmless(report.judge)}", samples]
+    return [f"Judge {harmless(report.judge)}", samples, *spending(report)]
+
+
+def spending(report: Report) -> list[str]:
+    """What a run cost: calls, tokens and dollars."""
+    parts: list[str] = []
     if report.llm_calls or not report.cached_calls:
         parts.append(_counted(report.llm_calls, "call") if report.llm_calls else "no model calls")
     if report.cached_calls:
