@@ -11,7 +11,10 @@ from typing import Annotated, TextIO
 
 import typer
 
+from grouse_adapters.cli.attempts import SpreadPrompts
+from grouse_adapters.cli.compare import compare
 from grouse_adapters.cli.evaluate import evaluate
+from grouse_adapters.cli.meta_evaluate import meta_evaluate
 from grouse_adapters.cli.report import report
 from grouse_adapters.core.errors import GrouseError
 
@@ -48,7 +51,9 @@ def _top(
 
 
 app.command()(evaluate)
+app.command(cls=SpreadPrompts)(meta_evaluate)
 app.command()(report)
+app.command()(compare)
 
 
 @contextmanager

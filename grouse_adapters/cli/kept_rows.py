@@ -95,7 +95,7 @@ def _read_run(folder: Path) -> Kept:
             for offset in list(last.values())[:SHOWN]:
                 stream.seek(offset)
                 shown.append(Judgement.model_validate_json(stream.readline()))
-    settings = _settings(folder / RUN_FILE)
+    settings = run_settings_of(folder)
     report = totals.report(
         command=str(settings.get("command", "evaluate")),
         judge=str(settings.get("judge", ", ".join(judges))),
@@ -103,10 +103,27 @@ def _read_run(folder: Path) -> Kept:
     return Kept(report, shown, [path], is_run=True)
 
 
-def _settings(path: Path) -> dict[str, Any]:
+def read_run_rows(folder: Path) -> tuple[list[Judgement], list[Judgement]]:
+    """The last row of every id of a run, and the rows that those replaced; all in memory.
+
+    Raises:
+        InputError: a line is no judgement.
+    """
+    path = folder / JUDGEMENTS_FILE
+    latest: dict[str | None, Judgement] = {}
+    superseded: list[Judgement] = []
+    with _opened(path) as stream:
+        for _, row in _rows(stream, path, torn=_say_torn):
+            if row.id in latest:
+                superseded.append(latest.pop(row.id))
+            latest[row.id] = row
+    return list(latest.values()), superseded
+
+
+def run_settings_of(folder: Path) -> dict[str, Any]:
     """What the run says of itself; its rows tell as much where that is lost."""
     try:
-        settings = json.loads(path.read_bytes())
+        settings = json.loads((folder / RUN_FILE).read_bytes())
     except (OSError, ValueError):
         return {}
     return settings if isinstance(settings, dict) else {}

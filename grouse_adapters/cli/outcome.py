@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import typer
+from pydantic import BaseModel
 from rich.console import Console
 
 from grouse_adapters.core.grades import Judgement
@@ -33,8 +34,8 @@ def show(
     print_totals(console, report, files=files)
 
 
-def show_json(report: Report) -> None:
-    """Prints ``report.json``."""
+def show_json(report: BaseModel) -> None:
+    """Prints a report as JSON."""
     sys.stdout.write(report.model_dump_json(indent=2) + "\n")
 
 

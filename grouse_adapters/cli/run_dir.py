@@ -31,6 +31,8 @@ if sys.platform != "win32":
 RUN_FILE: Final = "run.json"
 JUDGEMENTS_FILE: Final = "judgements.jsonl"
 REPORT_FILE: Final = "report.json"
+TESTS_FILE: Final = "tests.jsonl"
+PAGE_FILE: Final = "report.html"
 
 _NO_ROW: Final = -1
 _SHOWN_CHARACTERS: Final = 60
@@ -138,6 +140,11 @@ class RunDir:
         return self.path / REPORT_FILE
 
     @property
+    def page_path(self) -> Path:
+        """The page that shows the run to people."""
+        return self.path / PAGE_FILE
+
+    @property
     def has_rows(self) -> bool:
         """Whether anything was judged yet, in this sitting or an earlier one."""
         return self._size > 0
@@ -153,7 +160,7 @@ class RunDir:
         """
         if self.has_rows:
             return
-        for name in (RUN_FILE, JUDGEMENTS_FILE):
+        for name in (RUN_FILE, JUDGEMENTS_FILE, TESTS_FILE):
             (self.path / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # not empty: somebody else uses it by now
             for folder in self._made:

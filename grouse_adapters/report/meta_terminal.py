@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from grouse_adapters.core.metrics import JUDGED_METRICS, METRIC_NAMES, METRICS, MetricName
+from grouse_adapters.core.metrics import JUDGED_METRICS, METRIC_NAMES, METRICS
 from grouse_adapters.meta.conditions import Outcome
 from grouse_adapters.meta.matrix import Matrix, Square
 from grouse_adapters.meta.report import Interval, MetaReport, TestResult
@@ -23,6 +23,11 @@ _STYLES: Final[Mapping[Outcome, str]] = {
     "unreadable": "bold yellow",
 }
 _NAME_CELLS: Final = 24
+_NAMED_SETS: Final = 12
+_ROOM_FOR_FLOORS: Final = 88
+
+FLOOR_NAMES: Final[Mapping[str, str]] = {"constant": "constant", "refusal_only": "refusals only"}
+"""Judges that hardly read, in a word or two."""
 
 
 def print_meta(
@@ -79,9 +84,9 @@ def print_pass_rates(
         )
         table.add_row(Text("  95 % from", "dim"), *(Text(cell, "dim") for cell in low))
         table.add_row(Text("       to", "dim"), *(Text(cell, "dim") for cell in high))
-    for floor in report.floors.values():
+    for floor_name, floor in report.floors.items():
         cells = [Text(_percent(floor.pass_rate.get(key), writer), "dim") for key in keys]
-        table.add_row(_name(writer, floor.title, "dim"), *cells)
+        table.add_row(_name(writer, f"floor: {FLOOR_NAMES[floor_name]}", "dim"), *cells)
     for judge in report.published or ():
         cells = [Text(_percent(judge.pass_rate.get(key), writer), "dim") for key in keys]
         table.add_row(_name(writer, f"{judge.judge} ({judge.setting})", "dim"), *cells)
@@ -103,8 +108,8 @@ def _print_detection(writer: Writer, report: MetaReport) -> None:
     wide = writer.width >= _ROOM_FOR_FLOORS
     if wide:
         add_column(table, Text("95 %"), right=True)
-        for floor in report.floors.values():
-            add_column(table, Text(_short(floor.title), "dim"), right=True)
+        for name in report.floors:
+            add_column(table, Text(FLOOR_NAMES[name], "dim"), right=True)
     for metric in JUDGED_METRICS:
         found = report.detection.get(metric.name)
         if found is None:
@@ -126,9 +131,6 @@ def _print_detection(writer: Writer, report: MetaReport) -> None:
         table.add_row(*cells)
     writer.console.print(table)
     writer.console.print()
-
-
-_ROOM_FOR_FLOORS: Final = 88
 
 
 def _print_failure_modes(writer: Writer, report: MetaReport) -> None:
@@ -184,9 +186,6 @@ def _print_matrix(writer: Writer, results: Sequence[TestResult]) -> None:
         writer.console.print()
 
 
-_NAMED_SETS: Final = 12
-
-
 def _strip(row: Iterable[Square | None], writer: Writer) -> Text:
     line = Text()
     for square in row:
@@ -215,10 +214,6 @@ def _name(writer: Writer, name: str, style: str = "") -> Text:
     return text
 
 
-def _short(title: str) -> str:
-    return title.split(",")[0].split(":")[0].lower()
-
-
 def _percent(value: float | None, writer: Writer) -> str:
     return writer.signs.dash if value is None else f"{value:.2f}"
 
@@ -231,8 +226,3 @@ def _range(interval: Interval | None, writer: Writer) -> str:
     if interval is None:
         return writer.signs.dash
     return f"{interval[0]:.0f}{writer.signs.dash}{interval[1]:.0f}"
-
-
-def metric_names(report: MetaReport) -> tuple[MetricName, ...]:
-    """The metrics that were asked, in table order."""
-    return tuple(name for name in METRIC_NAMES if report.pass_rate.get(name) is not None)

@@ -28,6 +28,7 @@ _LABELS: Final[dict[Outcome, str]] = {
 }
 _ACROSS: Final = 3
 _SQUARE: Final = 0.24  # inches, while they fit
+_NARROWEST_PANEL: Final = 2.5
 _WIDEST_PANEL: Final = 9.0
 _NAMED_SETS: Final = 40
 _DPI: Final = 160
@@ -74,7 +75,7 @@ def _draw(figure: Figure, matrices: Sequence[Matrix], report: MetaReport) -> Non
     down = -(-len(matrices) // across)
     columns = max(len(matrix.sets) for matrix in matrices)
     rows = len(matrices[0].types)
-    panel_width = min(_WIDEST_PANEL, max(1.9, columns * _SQUARE))
+    panel_width = min(_WIDEST_PANEL, max(_NARROWEST_PANEL, columns * _SQUARE))
     panel_height = max(1.2, rows * _SQUARE)
     longest = max(len(name) for name in matrices[0].types)
     names = 0.3 + longest * 0.075
@@ -85,7 +86,7 @@ def _draw(figure: Figure, matrices: Sequence[Matrix], report: MetaReport) -> Non
     )
     head, legend, gap = 1.0, 0.55, 0.3
     width = names + across * panel_width + (across - 1) * gap + 0.3
-    height = head + down * (panel_height + 0.45) + sets * down + legend
+    height = head + down * (panel_height + sets) + (down - 1) * 0.45 + legend
     figure.set_size_inches(width, height)
     for place, matrix in enumerate(matrices):
         row, column = divmod(place, across)
