@@ -10,13 +10,12 @@ from typing import Final
 
 from grouse_adapters.core.errors import InputError
 from grouse_adapters.meta import hub
-from grouse_adapters.meta.scenarios import build_tests, load_scenario, scenario_files
+from grouse_adapters.meta.published import PUBLISHED_TESTS
 from grouse_adapters.meta.unit_tests import UnitTest, read_unit_tests
 
 BUNDLED: Final = "bundled"
 BUNDLED_TRAIN: Final = "bundled-train"
 
-_PUBLISHED_TESTS: Final = 144
 _YAML: Final = (".yaml", ".yml")
 _LINES: Final = (".jsonl", ".json", ".gz")
 
@@ -54,11 +53,15 @@ def load_tests(source: str, *, endpoint: str | None = None) -> TestSource:
         MissingExtraError: the hub is asked for and huggingface-hub is not installed.
     """
     if source in (BUNDLED, BUNDLED_TRAIN):
+        from grouse_adapters.meta.scenarios import scenario_files
+
         folder = "test" if source == BUNDLED else "train"
         with as_file(files("grouse_adapters") / "data" / "scenarios" / folder) as path:
             return TestSource(source, tuple(_from_scenarios(scenario_files(path))))
     path = Path(source)
     if path.is_dir():
+        from grouse_adapters.meta.scenarios import scenario_files
+
         found = scenario_files(path)
         if not found:
             raise InputError(
@@ -70,8 +73,12 @@ def load_tests(source: str, *, endpoint: str | None = None) -> TestSource:
             return TestSource(path.name, tuple(_from_scenarios([path])))
         return TestSource(path.name, tuple(read_unit_tests(path)))
     tests = read_unit_tests(hub.download_split(source, endpoint=endpoint))
-    whole = source.removesuffix(":test") == hub.PUBLISHED and len(tests) == _PUBLISHED_TESTS
-    return TestSource(source, tuple(tests), published=whole)
+    return TestSource(source, tuple(tests), published=is_published(source, tests))
+
+
+def is_published(name: str, tests: Sequence[UnitTest]) -> bool:
+    """Whether these are all tests of the published test split, as far as name and number tell."""
+    return name.removesuffix(":test") == hub.PUBLISHED and len(tests) == PUBLISHED_TESTS
 
 
 def names_tests(text: str) -> bool:
@@ -80,11 +87,15 @@ def names_tests(text: str) -> bool:
     if text in (BUNDLED, BUNDLED_TRAIN) or path.suffix in (*_YAML, *_LINES):
         return True
     if path.is_dir():
+        from grouse_adapters.meta.scenarios import scenario_files
+
         return bool(scenario_files(path))
     return not path.exists() and hub.is_dataset_name(text)
 
 
 def _from_scenarios(paths: Sequence[Path]) -> Iterator[UnitTest]:
+    from grouse_adapters.meta.scenarios import build_tests, load_scenario
+
     sets: dict[str, Path] = {}
     for path in paths:
         scenario = load_scenario(path)
