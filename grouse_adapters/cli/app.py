@@ -16,6 +16,7 @@ from grouse_adapters.cli.compare import compare
 from grouse_adapters.cli.evaluate import evaluate
 from grouse_adapters.cli.meta_evaluate import meta_evaluate
 from grouse_adapters.cli.report import report
+from grouse_adapters.cli.scenario import scenario
 from grouse_adapters.core.errors import GrouseError
 
 EXIT_WRONG_USE = 2
@@ -54,6 +55,7 @@ app.command()(evaluate)
 app.command(cls=SpreadPrompts)(meta_evaluate)
 app.command()(report)
 app.command()(compare)
+app.add_typer(scenario)
 
 
 @contextmanager

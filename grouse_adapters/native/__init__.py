@@ -1,0 +1,1 @@
+"""Native metrics of the frameworks, next to what annotators say."""
