@@ -15,6 +15,7 @@ from grouse_adapters.cli.run_dir import write_atomically
 from grouse_adapters.core.errors import ConfigurationError
 from grouse_adapters.meta.compare import compare as compare_results
 from grouse_adapters.report.compare_terminal import print_comparison
+from grouse_adapters.report.page import write_meta_page
 
 _FILES: Final = ("comparison.json", "comparison.html")
 
@@ -55,14 +56,13 @@ def compare(
     if output_dir is not None:
         files = _write_folder(output_dir)
         write_atomically(files[0], comparison.model_dump_json(indent=2) + "\n")
-        from grouse_adapters.report.page import write_meta_page
-
         write_meta_page(
             files[1],
             one.results,
             one.report,
             title=f"{names[0]} and {names[1]}",
             other=(other.results, other.report),
+            names=names,
         )
     if as_json:
         show_json(comparison)

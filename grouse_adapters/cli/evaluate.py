@@ -34,6 +34,7 @@ from grouse_adapters.core.errors import InputError
 from grouse_adapters.core.readers import Line, read_lines
 from grouse_adapters.core.sample import Sample, cites
 from grouse_adapters.report.aggregates import Aggregator, Report
+from grouse_adapters.report.page import write_evaluation_page
 
 
 @takes_judge
@@ -56,7 +57,7 @@ def evaluate(
 ) -> None:
     """Judge the answers in SAMPLES on the six GroUSE metrics.
 
-    Writes judgements.jsonl while it runs and report.json at its end.
+    Writes judgements.jsonl while it runs, report.json and report.html at its end.
 
     Exit codes: 0 fine, 1 below a threshold, 2 wrong use, 3 some samples failed, 130 stopped.
     """
@@ -78,10 +79,12 @@ def evaluate(
         judge_into(run, built, keyed, checked.count, quiet=quiet or as_json)
         report = _report(run, built.judge.name)
         run.write_report(report)
+        title = f"{built.judge.name} on {samples.name}"
+        write_evaluation_page(run.page_path, run.latest_rows(), report, title=title)
         if as_json:
             show_json(report)
         elif not quiet:
-            files = [run.judgements_path, run.report_path]
+            files = [run.judgements_path, run.report_path, run.page_path]
             show(run.latest_rows(), report, rest_in=run.judgements_path, files=files)
     leave(report, thresholds, mend=", and --resume judges them again")
 

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
@@ -31,13 +33,16 @@ class Kept:
         shown: some of the judgements, at most ``SHOWN``: the first of a run, the newest of
             live files.
         files: the files they are from.
-        is_run: whether they are of a run.
+        run: the folder of the run they are of; None for live files.
+        rows: reads the judgements that count, one at a time: of a run in the order in which the
+            samples were judged first, of live files the oldest first.
     """
 
     report: Report
     shown: Sequence[Judgement]
     files: Sequence[Path]
-    is_run: bool
+    run: Path | None
+    rows: Callable[[], Iterator[Judgement]]
 
 
 def read_kept(paths: Sequence[Path]) -> Kept:
@@ -72,10 +77,9 @@ def _read_run(folder: Path) -> Kept:
     """The last row of every id counts; the others count for what was spent on them."""
     path = folder / JUDGEMENTS_FILE
     totals, judges = Aggregator(), dict[str, None]()
-    shown: list[Judgement] = []
+    last: dict[bytes, int] = {}
     if path.exists():
         with _opened(path) as stream:
-            last: dict[bytes, int] = {}
             end = 0
             for offset, row in _rows(stream, path, torn=_say_torn):
                 # a row without an id, which no run writes, stands for itself
@@ -92,15 +96,22 @@ def _read_run(folder: Path) -> Kept:
                     judges[row.judge] = None
                 else:
                     totals.add_spending(row)
-            for offset in list(last.values())[:SHOWN]:
-                stream.seek(offset)
-                shown.append(Judgement.model_validate_json(stream.readline()))
     settings = run_settings_of(folder)
     report = totals.report(
         command=str(settings.get("command", "evaluate")),
         judge=str(settings.get("judge", ", ".join(judges))),
     )
-    return Kept(report, shown, [path], is_run=True)
+    rows = partial(_rows_at, path, list(last.values()))
+    return Kept(report, list(islice(rows(), SHOWN)), [path], run=folder, rows=rows)
+
+
+def _rows_at(path: Path, offsets: Sequence[int]) -> Iterator[Judgement]:
+    if not offsets:
+        return
+    with _opened(path) as stream:
+        for offset in offsets:
+            stream.seek(offset)
+            yield Judgement.model_validate_json(stream.readline())
 
 
 def read_run_rows(folder: Path) -> tuple[list[Judgement], list[Judgement]]:
@@ -133,6 +144,16 @@ def _read_live(paths: Sequence[Path]) -> Kept:
     """Every row counts, the oldest first."""
     totals, judges = Aggregator(), dict[str, None]()
     shown: deque[Judgement] = deque(maxlen=SHOWN)
+    for row in _live_rows(paths, torn=_say_torn):
+        totals.add(row)
+        judges[row.judge] = None
+        shown.append(row)
+    report = totals.report(command="live", judge=", ".join(judges))
+    files = list(dict.fromkeys(paths))
+    return Kept(report, shown, files, run=None, rows=partial(_live_rows, paths, torn=_no_word))
+
+
+def _live_rows(paths: Sequence[Path], *, torn: Callable[[Path, int], None]) -> Iterator[Judgement]:
     with ExitStack() as stack:
         opened: list[tuple[Path, IO[bytes]]] = []
         for path in paths:
@@ -145,12 +166,8 @@ def _read_live(paths: Sequence[Path]) -> Kept:
             if identity in seen:  # named twice, or rotated while being opened
                 continue
             seen.add(identity)
-            for _, row in _rows(stream, path, torn=_say_torn, torn_anywhere=True):
-                totals.add(row)
-                judges[row.judge] = None
-                shown.append(row)
-    report = totals.report(command="live", judge=", ".join(judges))
-    return Kept(report, shown, list(dict.fromkeys(paths)), is_run=False)
+            for _, row in _rows(stream, path, torn=torn, torn_anywhere=True):
+                yield row
 
 
 def _opened_family(path: Path, stack: ExitStack) -> list[tuple[Path, IO[bytes]]]:
@@ -204,6 +221,10 @@ def _rows(
                     "file."
                 )
         offset += len(line)
+
+
+def _no_word(path: Path, number: int) -> None:
+    """It was said when the file was read before."""
 
 
 def _say_torn(path: Path, number: int) -> None:

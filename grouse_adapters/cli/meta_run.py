@@ -22,6 +22,7 @@ from grouse_adapters.meta.figures import meta_report
 from grouse_adapters.meta.report import MetaReport, TestResult
 from grouse_adapters.meta.sources import TestSource, is_published
 from grouse_adapters.meta.unit_tests import UnitTest, read_unit_tests, write_unit_tests
+from grouse_adapters.report.page import write_meta_page
 from grouse_adapters.report.plots import write_matrices
 
 COMMAND: Final = "meta-evaluate"
@@ -98,27 +99,25 @@ def read_meta_run(folder: Path) -> MetaRun:
     return meta_run(source, latest, superseded, judge=judge)
 
 
-def write_meta_files(
-    folder: Path, run: MetaRun, *, other: MetaRun | None = None, pictures: bool = True
-) -> list[Path]:
-    """Writes report.json, the pictures and the page; returns every file of the run.
+def write_meta_files(folder: Path, run: MetaRun, *, page: Path | None = None) -> list[Path]:
+    """Writes report.json, the pictures and the page; returns the files that people look at.
+
+    Args:
+        folder: of the run.
+        page: the file of the page; None: in the folder.
 
     Raises:
         ConfigurationError: one cannot be written.
     """
     write_atomically(folder / REPORT_FILE, run.report.model_dump_json(indent=2) + "\n")
     files = [folder / JUDGEMENTS_FILE, folder / REPORT_FILE]
-    if pictures:
-        drawn = [folder / name for name in MATRIX_FILES]
-        try:
-            write_matrices(drawn, run.results, run.report)
-            files.append(drawn[0])
-        except MissingExtraError as missing:
-            note(str(missing))
-    from grouse_adapters.report.page import write_meta_page
-
-    page = folder / PAGE_FILE
+    drawn = [folder / name for name in MATRIX_FILES]
+    try:
+        write_matrices(drawn, run.results, run.report)
+        files.append(drawn[0])
+    except MissingExtraError as missing:
+        note(str(missing))
+    page = page or folder / PAGE_FILE
     title = f"{run.report.judge} on {run.report.source}"
-    compared = None if other is None else (other.results, other.report)
-    write_meta_page(page, run.results, run.report, title=title, other=compared)
+    write_meta_page(page, run.results, run.report, title=title)
     return [*files, page]

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from grouse_adapters.cli.kept_rows import read_kept
+from grouse_adapters.cli.meta_run import is_meta_run, read_meta_run, write_meta_files
 from grouse_adapters.cli.options import (
     FailUnderOption,
     JsonOption,
@@ -15,8 +17,11 @@ from grouse_adapters.cli.options import (
     parse_thresholds,
 )
 from grouse_adapters.cli.outcome import leave, note, show, show_json
-from grouse_adapters.cli.run_dir import write_atomically
+from grouse_adapters.cli.pass_thresholds import leave_meta, parse_pass_thresholds
+from grouse_adapters.cli.run_dir import PAGE_FILE, write_atomically
 from grouse_adapters.core.metrics import METRIC_NAMES
+from grouse_adapters.report.meta_terminal import print_meta
+from grouse_adapters.report.page import write_evaluation_page
 
 
 def report(
@@ -32,26 +37,68 @@ def report(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write report.json to this file."),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help=f"Write the page to this file. Default: {PAGE_FILE} in the folder of the run.",
+        ),
+    ] = None,
     fail_under: FailUnderOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the figures of a run, or of live judging, from its files.
+    """Show the figures of a run, or of live judging, from its files, and make its page again.
 
     Asks no model. Of a run the last row of each id counts, of live files every row.
 
     Exit codes: 0 fine, 1 below a threshold, 2 wrong use, 3 some samples failed, 130 stopped.
     """
+    if len(paths) == 1 and is_meta_run(paths[0]):
+        _report_tests(paths[0], output, page, fail_under, quiet=quiet, as_json=as_json)
+        return
     thresholds = parse_thresholds(fail_under, METRIC_NAMES)
     kept = read_kept(paths)
     files = [*kept.files]
     if output is not None:
         write_atomically(output, kept.report.model_dump_json(indent=2) + "\n", option="--output")
         files.append(output)
+    if page is None and kept.run is not None and kept.report.samples:
+        page = kept.run / PAGE_FILE
+    if page is not None:
+        title = (kept.run or kept.files[0]).resolve().name
+        write_evaluation_page(page, kept.rows(), kept.report, title=title)
+        files.append(page)
     if as_json:
         show_json(kept.report)
     elif not kept.report.samples:
         note(f"{kept.files[0]} holds no judgements yet.")
     elif not quiet:
         show(kept.shown, kept.report, rest_in=kept.files[0], files=files)
-    leave(kept.report, thresholds, mend=", and evaluate --resume judges them again" * kept.is_run)
+    mend = ", and evaluate --resume judges them again" if kept.run is not None else ""
+    leave(kept.report, thresholds, mend=mend)
+
+
+def _report_tests(
+    folder: Path,
+    output: Path | None,
+    page: Path | None,
+    fail_under: list[str] | None,
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """The same for a run of unit tests, whose thresholds are pass rates."""
+    run = read_meta_run(folder)
+    asked = [name for name in METRIC_NAMES if run.report.pass_rate.get(name) is not None]
+    thresholds = parse_pass_thresholds(fail_under, asked)
+    files = write_meta_files(folder, run, page=page)
+    if output is not None:
+        write_atomically(output, run.report.model_dump_json(indent=2) + "\n", option="--output")
+        files.append(output)
+    if as_json:
+        show_json(run.report)
+    elif not quiet:
+        print_meta(Console(), run.results, run.report, files)
+    leave_meta(run.report, thresholds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn
 
 from grouse_adapters.core.errors import ConfigurationError, MissingExtraError
 
@@ -37,11 +37,10 @@ def download_split(name: str, *, endpoint: str | None = None) -> Path:
         ConfigurationError: no such dataset or file, no access, or no network and no copy.
     """
     try:
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
         from huggingface_hub.errors import (
             EntryNotFoundError,
             GatedRepoError,
-            HfHubHTTPError,
             LocalEntryNotFoundError,
             RepositoryNotFoundError,
         )
@@ -54,15 +53,7 @@ def download_split(name: str, *, endpoint: str | None = None) -> Path:
     for form in _FILES:
         file = form.format(split)
         try:
-            return Path(
-                hf_hub_download(dataset, file, repo_type="dataset", endpoint=endpoint),
-            )
-        except LocalEntryNotFoundError:
-            raise ConfigurationError(
-                f"{dataset} cannot be fetched and there is no copy of its {split} split on this "
-                "machine: connect to the network, set HF_ENDPOINT to a mirror, or name a local "
-                "JSON-lines file."
-            ) from None
+            return Path(hf_hub_download(dataset, file, repo_type="dataset", endpoint=endpoint))
         except GatedRepoError:
             raise ConfigurationError(
                 f"{dataset} is gated: ask for access on the hub and set HF_TOKEN."
@@ -72,19 +63,23 @@ def download_split(name: str, *, endpoint: str | None = None) -> Path:
                 f"The hub has no dataset {dataset!r} that you may read: check the name, or set "
                 "HF_TOKEN if it is private."
             ) from None
+        except LocalEntryNotFoundError:  # it knows that there is no copy; below it is an error
+            _fail_to_fetch(dataset, split)
         except EntryNotFoundError:
             continue
-        except (HfHubHTTPError, OSError) as error:
-            raise ConfigurationError(
-                f"{dataset} cannot be fetched ({_first_line(error)}): try again, or name a local "
-                "JSON-lines file."
-            ) from None
+        except Exception:  # noqa: BLE001  # of several HTTP libraries; some versions break on it
+            kept = try_to_load_from_cache(dataset, file, repo_type="dataset")
+            if isinstance(kept, str):
+                return Path(kept)
+            _fail_to_fetch(dataset, split)
     raise ConfigurationError(
         f"The dataset {dataset} has no file {_FILES[0].format(split)!r}: download its unit tests "
         "and name the JSON-lines file."
     )
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".:") if lines else type(error).__name__
+def _fail_to_fetch(dataset: str, split: str) -> NoReturn:
+    raise ConfigurationError(
+        f"{dataset} cannot be fetched and there is no copy of its {split} split on this machine: "
+        "connect to the network, set HF_ENDPOINT to a mirror, or name a local JSON-lines file."
+    ) from None
