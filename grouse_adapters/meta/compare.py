@@ -123,10 +123,11 @@ def _metric_comparison(passes: list[tuple[str, bool, bool]]) -> MetricComparison
 def _by_id(results: Iterable[TestResult], which: str) -> dict[str, TestResult]:
     found: dict[str, TestResult] = {}
     for result in results:
-        if found.setdefault(result.test.id, result) is not result:
+        if result.test.id in found:
             raise InputError(
                 f"The {which} run holds the test {result.test.id!r} twice: keep one of them."
             )
+        found[result.test.id] = result
     return found
 
 

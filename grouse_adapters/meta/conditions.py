@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -79,7 +80,9 @@ class Condition(BaseModel):
         return "unreadable"
 
     def __str__(self) -> str:
-        return f"{self.operator}{'None' if self.value is None else f'{self.value:g}'}"
+        if self.value is None:
+            return f"{self.operator}None"
+        return f"{self.operator}{Decimal(str(self.value)).normalize():f}"  # never an exponent
 
 
 class Conditions(BaseModel):

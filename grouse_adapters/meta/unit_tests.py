@@ -132,7 +132,7 @@ class _Sets:
     def place(self, question: str, test_type: str) -> str:
         """Tests that share the question form a set; a repeated type starts the next one."""
         found = self._open.get(question)
-        if found is None or test_type in found[1]:
+        if found is None or (test_type and test_type in found[1]):
             self._count += 1
             found = self._open[question] = (f"set-{self._count}", set())
         found[1].add(test_type)
@@ -155,10 +155,11 @@ def _unit_test(row: Any, sets: _Sets) -> UnitTest:
     metadata = dict(sample.metadata)
     test_type = _text(metadata, "test_type").strip()
     goal = _text(metadata, "goal")
-    set_id = _text(metadata, "set_id").strip() or sets.place(sample.input, test_type)
     known = type_named(test_type)
+    test_type = known.name if known else test_type
+    set_id = _text(metadata, "set_id").strip() or sets.place(sample.input, test_type)
     position = sets.position(set_id)
-    test_type = known.name if known else test_type or f"Test {position}"
+    test_type = test_type or f"Test {position}"
     modes = metadata.pop("failure_modes", None)
     number = known.number if known else _slug(test_type)
     identifier = sample.id or f"{set_id}/{number}"
@@ -184,7 +185,9 @@ def _text(metadata: dict[str, Any], key: str) -> str:
 
 
 def _failure_modes(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(mode in FAILURE_MODES for mode in value):
+    if not isinstance(value, list) or not all(
+        isinstance(mode, str) and mode in FAILURE_MODES for mode in value
+    ):
         raise InputError(f"'metadata.failure_modes' must be a list of {', '.join(FAILURE_MODES)}.")
     return tuple(value)
 
