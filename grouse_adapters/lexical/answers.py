@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 from grouse_adapters.core.sample import Sample
+from grouse_adapters.lexical.alignment import Alignment
+from grouse_adapters.lexical.announcements import is_announcement
 from grouse_adapters.lexical.evidence import Evidence, Match, Stretch
 from grouse_adapters.lexical.refusal import RefusalReader
 from grouse_adapters.lexical.sentences import Claim, Sentence, split_answer
@@ -16,14 +17,6 @@ from grouse_adapters.lexical.text import detect_language
 
 MOST_STATEMENTS: Final = 400
 """Statements of one answer that are read; a longer answer is judged on these, and says so."""
-
-_ABOUT_DOCUMENTS: Final = re.compile(
-    r"\b(?:documents?|references?|sources?|passages?|references?|contexts?|excerpts?|information|"
-    r"texts?|dokument\w*|quellen?|documentos?|fuentes?|documenti|fonti|fontes|bronnen|"
-    r"informations?|informationen|informacion|informazioni|informacao|informatie)\b",
-    re.IGNORECASE,
-)
-_FEW_WORDS: Final = 8  # content words of a sentence that only announces what documents hold
 
 
 @dataclass(frozen=True)
@@ -89,6 +82,12 @@ class Reading:
         return None if self.expected is None else not self.expected.refuses
 
     @cached_property
+    def alignment(self) -> Alignment:
+        """The statements of both answers, paired."""
+        wanted = self.expected.statements if self.expected else ()
+        return Alignment(self.evidence, self.actual.statements, wanted)
+
+    @cached_property
     def words(self) -> Words:
         """What question and expected answer are about."""
         expected = self.expected.statements if self.expected else ()
@@ -100,10 +99,11 @@ class Reading:
         )
         statements: list[Statement] = []
         cut = False
+        following = {s.number - 1: s for s in opening.sentences}
         for sentence in opening.sentences:
             if sentence.kind == "lead_in":
                 continue
-            if _is_about_documents(sentence, self.code):
+            if is_announcement(sentence, following.get(sentence.number), self.question):
                 continue
             for claim in sentence.claims:
                 if len(statements) == MOST_STATEMENTS:
@@ -122,14 +122,6 @@ class Words:
 
     question: frozenset[str]
     expected: frozenset[str]
-
-
-def _is_about_documents(sentence: Sentence, code: str) -> bool:
-    """Whether a sentence only announces what the documents hold, and so needs no citation."""
-    if sentence.citations or not _ABOUT_DOCUMENTS.search(sentence.text):
-        return False
-    stretch = Stretch(sentence.text[:2000], code)
-    return len(stretch.stems) <= _FEW_WORDS and not stretch.quantities
 
 
 def quoted(sentences: Sequence[Sentence], number: int) -> str:

@@ -7,10 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import log
 from typing import Final
 
-from grouse_adapters.lexical.facts import Quantity, proper_names, quantities
+from grouse_adapters.lexical.facts import Quantity, quantities
 from grouse_adapters.lexical.languages import LANGUAGES, word_set
+from grouse_adapters.lexical.names import proper_names
 from grouse_adapters.lexical.text import Token, tokens
 
 _SEGMENT_END: Final = re.compile(r"(?<=[.!?;。！？])\s+|\n+|(?<=[。！？])")
@@ -20,6 +22,12 @@ _CONJUNCTIONS: Final = word_set(
     "mentre mas enquanto maar terwijl"
 )
 _ALMOST: Final = word_set("almost virtually practically next presque fast casi quasi quase bijna")
+_ONLY_COMPARED: Final = word_set(
+    "later earlier sooner more less fewer longer only were unless until than exceed exceeds "
+    "before after plus moins avant seulement que mehr weniger spater nur mas menos solo piu meno "
+    "meer minder later mais"
+)
+_DENIALS_CANCEL: Final = frozenset({"en", "de", "nl"})
 _REACH: Final = 8  # words that a negation may reach
 _LONGEST_SEGMENT: Final = 800  # characters
 _MOST_SEGMENTS: Final = 3000  # in all references of a sample; beyond, neighbours are joined
@@ -37,7 +45,8 @@ class Clause:
         words: all its words.
         stems: stems of its content words.
         negated: stems that a negation reaches.
-        is_negative: it holds a negation at all.
+        is_negative: it is denied; two negations cancel out.
+        is_compared: a negation in it only compares: "no later than".
         degree: 1 for a large degree, -1 for a small one, 0 for none.
         quantities: the numbers in it.
     """
@@ -46,6 +55,7 @@ class Clause:
     stems: frozenset[str]
     negated: frozenset[str]
     is_negative: bool
+    is_compared: bool
     degree: int
     quantities: tuple[Quantity, ...]
 
@@ -67,9 +77,7 @@ class Stretch:
     def features(self) -> frozenset[str]:
         """Content stems, quantities and small degrees, which are worded in many ways."""
         found = set(self.stems)
-        found.update(
-            f"#{q.dimension}{q.value:.3g}" for q in self.quantities if q.dimension and not q.implied
-        )
+        found.update(f"#{q.dimension}{q.value:.4g}" for q in self.quantities if not q.implied)
         if any(clause.degree < 0 for clause in self.clauses):
             found.add("#small")
         return frozenset(found)
@@ -97,16 +105,21 @@ def _clause(text: str, words: Sequence[Token], code: str) -> Clause:
     stems = frozenset(word.stem for word in words if word.content)
     found = quantities(text, words, code)
     if language is None:
-        return Clause(tuple(words), stems, frozenset(), False, 0, found)
+        return Clause(tuple(words), stems, frozenset(), False, False, 0, found)
     negated: set[str] = set()
-    is_negative = is_small = False
+    is_negative = is_small = is_compared = False
     for index, word in enumerate(words):
         if word.plain not in language.negations:
             continue
+        around = [w.plain for w in words[max(0, index - 3) : index + 3]]
         if any(w.plain in _ALMOST for w in words[max(0, index - 2) : index]):
             is_small = True  # "almost no", "next to nothing"
             continue
-        is_negative = True
+        if not _ONLY_COMPARED.isdisjoint(around):
+            is_compared = True  # "no later than", "not more than", "were it not for"
+            continue
+        # "nobody who had not passed" denies twice; "ne ... pas", "no ... nunca" deny once.
+        is_negative = not is_negative if code in _DENIALS_CANCEL else True
         reached = [w.stem for w in words[index + 1 : index + _REACH] if w.content][:2]
         if language.negates_backwards:
             reached += [w.stem for w in words[max(0, index - _REACH) : index] if w.content][-2:]
@@ -118,7 +131,7 @@ def _clause(text: str, words: Sequence[Token], code: str) -> Clause:
     degree = -1 if is_small or plains & language.low else 1 if plains & language.high else 0
     if degree == 1 and is_negative:
         degree = -1
-    return Clause(tuple(words), stems, frozenset(negated), is_negative, degree, found)
+    return Clause(tuple(words), stems, frozenset(negated), is_negative, is_compared, degree, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +162,9 @@ class Evidence:
         for index, segment in enumerate(self.segments):
             for stem in segment.stems:
                 self._places[stem].append(index)
-                spread[stem].add(self.owner[index])
+            for feature in segment.features:
+                spread[feature].add(self.owner[index])
+        self._spread = {feature: len(owners) for feature, owners in spread.items()}
         limit = _COMMON_SHARE * self.count
         self._common = {
             stem for stem, owners in spread.items() if self.count >= 3 and len(owners) > limit
@@ -159,6 +174,17 @@ class Evidence:
     def weight(self, stem: str) -> float:
         """How much a shared word says: less when most references have it."""
         return _COMMON_WEIGHT if stem in self._common else 1.0
+
+    def rarity(self, feature: str) -> float:
+        """How much a word or number tells references apart: 1 in one of them, near 0 in all."""
+        if self.count < 2:
+            return 1.0
+        spread = self._spread.get(feature, 1)
+        return log((self.count + 1) / (spread + 0.5)) / log((self.count + 1) / 1.5)
+
+    def mass(self, features: Iterable[str]) -> float:
+        """The rarity of some features together: about the number of telling words."""
+        return sum(map(self.rarity, sorted(features)))
 
     def overlap(self, stems: frozenset[str], others: Iterable[frozenset[str]]) -> float:
         """Weighted share (0-1) of ``stems`` found in any of ``others``."""
@@ -207,6 +233,14 @@ class Evidence:
         for segment, owner in zip(self.segments, self.owner, strict=True):
             words[owner].update(word.plain for word in segment.words)
         return {number: frozenset(found) for number, found in words.items()}
+
+    @cached_property
+    def features(self) -> Mapping[int, frozenset[str]]:
+        """The words and quantities of each reference."""
+        found: dict[int, set[str]] = {number: set() for number in range(1, self.count + 1)}
+        for segment, owner in zip(self.segments, self.owner, strict=True):
+            found[owner].update(segment.features)
+        return {number: frozenset(features) for number, features in found.items()}
 
     @cached_property
     def topic(self) -> Mapping[int, frozenset[str]]:

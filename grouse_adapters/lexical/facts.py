@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from grouse_adapters.lexical.languages import LANGUAGES, word_set
+from grouse_adapters.lexical.numbers import TIMES, Number, number_at
 from grouse_adapters.lexical.text import Token, plain
 
 _EXACT: Final = 1e-6
-_HEDGED: Final = 0.06  # "about 5" may stand for 4.8 or 5.2
+_HEDGED: Final = 0.08  # "about 5" may stand for 4.6 or 5.4
 _CONVERTED: Final = 0.02  # "14 days" for "two weeks"; leaves room for rounding
+_YEAR: Final = 31557600.0  # seconds
+_MONTH: Final = 2629800.0
+_FRACTIONS: Final = frozenset({25.0, 50.0, 75.0, 100 / 3, 200 / 3, 20.0, 10.0})
+_MOST_NUMBERS: Final = 60  # that others may follow from
 _SMALL_COUNT: Final = 12  # "these three cues" counts for the reader, it need not be written there
 
 _UNIT_TABLE: Final = (
@@ -53,7 +58,7 @@ _UNIT_TABLE: Final = (
     ("volume", 1e-3, "ml millilitre millilitres milliliter milliliters"),
     ("volume", 1.0, "l litre litres liter liters litro litros litri"),
     ("share", 1.0, "% percent pct prozent procent pourcent"),
-    ("temperature", 1.0, "°c °"),
+    ("temperature", 1.0, "°c ° degrees degree degres degre grad"),
     ("fahrenheit", 1.0, "°f"),
     ("speed", 1.0, "m/s"),
     ("speed", 1 / 3.6, "km/h kph kmh"),
@@ -86,9 +91,10 @@ _AND_A_HALF: Final = re.compile(
     r"\s(?:and\s+a\s+half|et\s+demie?|y\s+medi[ao]|e\s+mezz[ao]|e\s+mei[ao]|en\s+een\s+half)\b",
     re.IGNORECASE,
 )
-_SUFFIX: Final = {"k": 1e3, "bn": 1e9, "m": 1e6}
-_ARTICLES: Final = word_set("a an une un ein eine einer einem una uno um uma een the of de d")
+_OF: Final = word_set("of de d du")
+_ARTICLES: Final = word_set("a an une un ein eine una uno um uma een") | _OF
 
+_SCALE_NAMES: Final = word_set("celsius fahrenheit kelvin reaumur centigrade richter beaufort")
 _CALENDAR: Final[tuple[Mapping[str, int], ...]] = tuple(
     MappingProxyType(
         {name: index for names in rows for index, name in enumerate(names.split(), start=1)}
@@ -128,7 +134,7 @@ class Quantity:
 
     Attributes:
         value: in the base unit of ``dimension``; as written when there is none.
-        dimension: ``time``, ``length``, ...; empty for a bare number.
+        dimension: ``time``, ``length``, ``share``, ``times``, ...; empty for a bare number.
         shown: as written, for messages.
         bare: the number before conversion.
         noun: stem of what a bare number counts, empty when unknown.
@@ -136,6 +142,7 @@ class Quantity:
         implied: "an hour": supports a statement, but need not be supported.
         unit: the unit as written, empty for a bare number.
         reach: characters of the unit after the number.
+        ordinal: it names a place in a row: "the sixth year".
     """
 
     value: float
@@ -147,63 +154,100 @@ class Quantity:
     implied: bool = False
     unit: str = ""
     reach: int = 0
+    ordinal: bool = False
 
 
 def quantities(text: str, words: Sequence[Token], code: str) -> tuple[Quantity, ...]:
     """All quantities in ``text``, whose words are ``words``."""
     language = LANGUAGES.get(code) or LANGUAGES["en"]
-    found: list[Quantity] = []
+    found: list[tuple[Quantity, int, int]] = []
     index = 0
     while index < len(words):
-        number, after = _number(words, index, code)
+        opens = words[index].start
+        number = number_at(text, words, index, code)
         implied = False
-        if number is None:
-            if words[index].plain not in (
-                "a",
-                "an",
-                "un",
-                "une",
-                "eine",
-                "ein",
-                "una",
-                "uno",
-                "een",
-            ):
+        if number is None or _is_pronoun(words, index, number):
+            if words[index].plain not in _ARTICLES or words[index].plain in _OF:
                 index += 1
                 continue
-            number, after, implied = 1.0, index + 1, True
-        quantity = _quantity(text, words, index, after, number, language.hedges, implied)
+            number, implied = Number(1.0, index + 1), True
+        quantity = _quantity(text, words, index, number, language.hedges, implied)
+        after = number.after
         index = max(after, index + 1)
         if quantity is not None:
-            found.append(quantity)
             start = words[after - 1].end
+            found.append((quantity, opens, start + quantity.reach))
             while index < len(words) and words[index].end <= start + quantity.reach:
                 index += 1  # "half an hour" is one quantity, not two
-    return tuple(found)
+    return _joined(text, found)
+
+
+def _joined(text: str, found: Sequence[tuple[Quantity, int, int]]) -> tuple[Quantity, ...]:
+    """The quantities, with durations in two units as one: "a minute and thirty seconds"."""
+    joined: list[Quantity] = []
+    end = -1
+    for quantity, start, stop in found:
+        before = joined[-1] if joined else None
+        if (
+            before is not None
+            and before.dimension == quantity.dimension == "time"
+            and before.bare
+            and quantity.value < before.value / before.bare
+            and text[end:start].strip() in ("", "and", "et", "und", "y", "e", "en", ",")
+        ):
+            shown = f"{before.shown} {quantity.shown}"
+            value = before.value + quantity.value
+            joined[-1] = replace(before, value=value, bare=value, shown=shown, implied=False)
+        else:
+            joined.append(quantity)
+        end = stop
+    return tuple(joined)
+
+
+def _is_pronoun(words: Sequence[Token], index: int, number: Number) -> bool:
+    """Whether "one" counts nothing: "the one that", "one document reports"."""
+    if words[index].plain != "one" or number.after != index + 1 or number.kind != "count":
+        return False
+    following = words[index + 1 : index + 4]
+    if [word.plain for word in following] == ["and", "a", "half"]:
+        return False
+    return not following or following[0].plain not in _UNITS
 
 
 def _quantity(
     text: str,
     words: Sequence[Token],
     index: int,
-    after: int,
-    number: float,
+    number: Number,
     hedges: frozenset[str],
     implied: bool,
 ) -> Quantity | None:
-    first, last = words[index], words[after - 1]
-    fraction = last.plain in ("half", "demi", "demie", "halbe", "halben", "medio", "mezz", "media",
-                              "meia", "mezza", "halve", "quarter")  # fmt: skip
-    end = last.end
-    if fraction and after < len(words) and words[after].plain in _ARTICLES:
-        end = words[after].end  # "half an hour"
+    first, last, after = words[index], words[number.after - 1], number.after
+    value, end = number.value, last.end
+    is_part = value == 0.5 or number.kind == "share"
+    if is_part and after < len(words):
+        link = after + (words[after].plain in _OF and after + 1 < len(words))
+        if words[link].plain in _ARTICLES and words[link].plain not in _OF:
+            end = words[link].end  # "half an hour", "three quarters of an hour"
     half = _AND_A_HALF.match(text, end)  # "two and a half hours"
-    dimension, factor, stop = _unit(text, half.end() if half else end, attached=not implied)
+    dimension, factor, stop = "", 1.0, end
+    if number.kind in ("count", "share") and not number.ordinal:
+        dimension, factor, stop = _unit(text, half.end() if half else end, attached=not implied)
     if not half and dimension:
         half = _AND_A_HALF.match(text, stop)  # "an hour and a half"
         stop = half.end() if half else stop
     if half:
-        number, implied = number + 0.5, False
+        value, implied = value + 0.5, False
+    later = next((w.plain for w in words[after : after + 4] if w.start >= stop), "")
+    if half and not dimension and later in TIMES:
+        return Quantity(value, "times", " ".join(text[first.start : stop].split()), value, "",
+                        False, reach=stop - last.end)  # fmt: skip
+    if number.kind == "share" and dimension and dimension != "share":
+        value /= 100
+    elif number.kind == "share" or (value == 0.5 and not dimension and first.plain != "0.5"):
+        value, dimension, stop = (value if number.kind == "share" else 50.0), "share", last.end
+    elif number.kind != "count":
+        dimension = number.kind
     before = text[max(0, first.start - 2) : first.start].strip()[-1:]
     if before in "$€£" and before:
         dimension, factor, stop = _UNITS[before][0], 1.0, end
@@ -213,17 +257,18 @@ def _quantity(
     if not dimension:
         following = words[after : after + 2]
         noun = next((word.stem for word in following if word.content), "")
-    value = (number - 32) * 5 / 9 if dimension == "fahrenheit" else number * factor
+    is_fahrenheit = dimension == "fahrenheit"
     return Quantity(
-        value=value,
-        dimension="temperature" if dimension == "fahrenheit" else dimension,
+        value=(value - 32) * 5 / 9 if is_fahrenheit else value * factor,
+        dimension="temperature" if is_fahrenheit else dimension,
         shown=" ".join(text[first.start : max(stop, last.end)].split()),
-        bare=number,
+        bare=value,
         noun=noun,
         hedged=any(word.plain in hedges for word in words[max(0, index - 2) : index]),
         implied=implied,
         reach=stop - last.end if dimension or half else 0,
         unit=" ".join(plain(text[end:stop]).replace("-", " ").split()),
+        ordinal=number.ordinal,
     )
 
 
@@ -246,57 +291,6 @@ def _unit(text: str, end: int, *, attached: bool) -> tuple[str, float, int]:
     return dimension, factor, match.end()
 
 
-def _number(words: Sequence[Token], index: int, code: str) -> tuple[float | None, int]:
-    """The number that starts at ``index`` and the index after it; None when there is none."""
-    language = LANGUAGES.get(code) or LANGUAGES["en"]
-    word = words[index]
-    if word.plain[:1].isdigit():
-        value = _digits(word.plain)
-        if value is None:
-            return None, index + 1
-        after = index + 1
-        if after < len(words) and words[after].plain in ("pm",) and value < 12:
-            return value + 12, after + 1
-        if after < len(words) and words[after].start == word.end:
-            value *= _SUFFIX.get(words[after].plain, 1.0) if words[after].plain != "m" else 1.0
-    elif word.plain in language.numbers:
-        value = language.numbers[word.plain]
-        after = index + 1
-        if value == 1 and word.plain == "one" and _is_pronoun(words, index):
-            return None, index + 1
-        while (
-            value >= 20 and value % 10 == 0 and after < len(words)
-            and 0 < language.numbers.get(words[after].plain, 0) < 10
-            and words[after].start - words[after - 1].end <= 1
-        ):  # fmt: skip
-            value += language.numbers[words[after].plain]
-            after += 1
-    else:
-        return None, index + 1
-    while after < len(words) and words[after].plain in language.scales:
-        value *= language.scales[words[after].plain]
-        after += 1
-    return value, after
-
-
-def _is_pronoun(words: Sequence[Token], index: int) -> bool:
-    """Whether "one" counts nothing: "the one that", "one document reports"."""
-    following = words[index + 1].plain if index + 1 < len(words) else ""
-    return following not in _UNITS
-
-
-def _digits(word: str) -> float | None:
-    if not re.fullmatch(r"[0-9]+(?:[.,:][0-9]+)*", word):  # "²a" in plain form
-        return None
-    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
-        word = word.replace(",", "")
-    elif re.fullmatch(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?", word):
-        word = word.replace(".", "").replace(",", ".")
-    word = word.replace(",", ".").replace(":", ".")
-    head, dot, tail = word.partition(".")
-    return float(head[:300] + dot + tail.replace(".", "")[:20])
-
-
 def is_supported(claim: Quantity, evidence: Sequence[Quantity]) -> bool:
     """Whether the evidence states the claim's number, in the same or another unit."""
     return any(_same(claim, quantity) for quantity in evidence)
@@ -305,12 +299,27 @@ def is_supported(claim: Quantity, evidence: Sequence[Quantity]) -> bool:
 def _same(claim: Quantity, quantity: Quantity) -> bool:
     tolerance = _HEDGED if claim.hedged or quantity.hedged else _EXACT
     if claim.dimension and quantity.dimension:
+        if {claim.dimension, quantity.dimension} == {"clock", "time"}:
+            return _close(claim.bare % 12, quantity.bare % 12, _EXACT)  # "22 h", "dix heures"
         if claim.dimension != quantity.dimension:
-            return False
+            mine, theirs = _readings(claim), _readings(quantity)
+            return any(_close(one, other, tolerance) for one in mine for other in theirs)
         if claim.unit != quantity.unit:
             tolerance = max(tolerance, _CONVERTED)
+        if claim.dimension == "clock" and _close(abs(claim.value - quantity.value), 12, _EXACT):
+            return True  # "half past five" may be 17.30
         return _close(claim.value, quantity.value, tolerance)
-    return _close(claim.bare, quantity.bare, tolerance)
+    if _close(claim.bare, quantity.bare, tolerance):
+        return True
+    clock = "clock" in (claim.dimension, quantity.dimension)
+    return clock and _close(abs(claim.bare - quantity.bare), 12, _EXACT)
+
+
+def _readings(quantity: Quantity) -> tuple[float, ...]:
+    """A share or multiple as a multiple: "a quarter more", "150 %" and "one and a half times"."""
+    if quantity.dimension == "share":
+        return quantity.value / 100, 1 + quantity.value / 100
+    return (quantity.value,) if quantity.dimension == "times" else ()
 
 
 def _close(left: float, right: float, tolerance: float) -> bool:
@@ -318,27 +327,57 @@ def _close(left: float, right: float, tolerance: float) -> bool:
 
 
 def wrong_quantity(
-    claims: Sequence[Quantity], evidence: Sequence[Quantity]
+    claims: Sequence[Quantity], evidence: Sequence[Quantity], context: Sequence[Quantity] = ()
 ) -> tuple[Quantity, Quantity | None] | None:
     """The first quantity that the evidence does not state, and what it states instead.
 
     A small bare count ("these three cues") only counts against the claim when the evidence counts
-    the same noun differently; every other number must stand there.
+    the same noun differently; every other number must stand there, or follow from numbers of the
+    evidence and the context: "seven years later", "three times as much".
     """
     for claim in claims:
-        if claim.implied:
+        if claim.implied or is_supported(claim, evidence):
             continue
-        same_noun = [q for q in evidence if claim.noun and q.noun == claim.noun]
-        if same_noun and not claim.dimension and not is_supported(claim, same_noun):
-            return claim, same_noun[0]
+        instead = [q for q in evidence if claim.noun and q.noun == claim.noun and not q.ordinal]
         if not claim.dimension and claim.bare <= _SMALL_COUNT and claim.bare == int(claim.bare):
+            if instead and not claim.ordinal and abs(instead[0].bare - claim.bare) > 1:
+                return claim, instead[0]
             continue
-        if not claim.dimension and claim.bare == 0.5:
+        if _follows(claim, evidence, context):
             continue
-        if not is_supported(claim, evidence):
-            alike = [q for q in evidence if claim.dimension and q.dimension == claim.dimension]
-            return claim, alike[0] if alike else None
+        if claim.dimension:
+            instead = [q for q in evidence if q.dimension == claim.dimension]
+        return claim, instead[0] if instead else None
     return None
+
+
+def _follows(claim: Quantity, evidence: Sequence[Quantity], context: Sequence[Quantity]) -> bool:
+    """Whether a year, a number of years, a multiple or a share follows from other numbers."""
+    every = [*evidence, *context][:_MOST_NUMBERS]
+    years = {q.bare for q in every if _is_year(q)}
+    if _is_year(claim):
+        spans = {round(q.value / _YEAR) for q in every if q.dimension == "time"}
+        return any(claim.bare - span in years or claim.bare + span in years for span in spans)
+    if claim.dimension == "time" and claim.value >= 0.99 * _YEAR:
+        span = round(claim.value / _YEAR)
+        return any(year + span in years for year in years)
+    if claim.dimension == "time":
+        return claim.bare == 1 and claim.value >= _MONTH  # "a month later", of two dates
+    if claim.dimension == "times" or (claim.dimension == "share" and claim.value in _FRACTIONS):
+        factor = claim.value if claim.dimension == "times" else claim.value / 100
+        sizes = [q for q in evidence if q.value and q.dimension in ("", "length", "mass", "time")]
+        sizes = sizes[:_MOST_NUMBERS]
+        return any(
+            _close(one.value, factor * other.value, _CONVERTED)
+            for one in sizes
+            for other in sizes
+            if one.dimension == other.dimension and one is not other
+        )
+    return False
+
+
+def _is_year(quantity: Quantity) -> bool:
+    return not quantity.dimension and 1000 <= quantity.bare <= 2100 and quantity.bare % 1 == 0
 
 
 def wrong_calendar_word(claim: Sequence[Token], evidence: Sequence[Token]) -> str:
@@ -355,39 +394,22 @@ def wrong_calendar_word(claim: Sequence[Token], evidence: Sequence[Token]) -> st
     return ""
 
 
+def is_unit(word: str) -> bool:
+    """Whether a word in plain form names a unit."""
+    return word in _UNITS or word in _SCALE_NAMES
+
+
+def is_calendar_name(word: str) -> bool:
+    """Whether a word in plain form is a month or weekday."""
+    return any(word in names for names in _CALENDAR)
+
+
+def has_calendar_word(words: Sequence[Token]) -> bool:
+    """Whether a month or weekday is among the words."""
+    return any(_is_calendar(token, names) for names in _CALENDAR for token in words)
+
+
 def _is_calendar(token: Token, names: Mapping[str, int]) -> bool:
     if token.plain not in names:
         return False
     return token.plain not in _ALSO_WORDS or token.text[:1].isupper()
-
-
-def proper_names(text: str, words: Sequence[Token], code: str) -> tuple[tuple[Token, ...], ...]:
-    """Runs of capitalised words that do not open a sentence, e.g. ("Marie", "Curie").
-
-    In German every noun has a capital, so only words with a capital inside count there.
-    """
-    language = LANGUAGES.get(code)
-    capital_nouns = bool(language and language.capital_nouns)
-    runs: list[list[Token]] = []
-    previous_end = -2
-    for index, token in enumerate(words):
-        inner_capital = any(char.isupper() for char in token.text[1:])
-        starts = index == 0 or re.search(
-            r"[.!?:;\n\"“”«»(*•|…–—]", text[words[index - 1].end : token.start]
-        )
-        is_name = (
-            token.text[:1].isupper()
-            and len(token.text) > 1
-            and not any(token.plain in names for names in _CALENDAR)
-            and (inner_capital or (not capital_nouns and not starts))
-            and (token.content or inner_capital)
-        )
-        if not is_name:
-            continue
-        gap = text[previous_end : token.start] if previous_end >= 0 else ""
-        if runs and previous_end >= 0 and gap.strip("-") in ("", " ") and gap:
-            runs[-1].append(token)
-        else:
-            runs.append([token])
-        previous_end = token.end
-    return tuple(tuple(run) for run in runs)

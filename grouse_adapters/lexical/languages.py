@@ -62,7 +62,7 @@ def word_pairs(text: str) -> dict[str, str]:
     return dict(pair.split(">", 1) for pair in text.split())
 
 
-def _values(text: str) -> Mapping[str, float]:
+def word_values(text: str) -> Mapping[str, float]:
     pairs = (item.split("=") for item in text.split())
     return MappingProxyType({word: float(value) for word, value in pairs})
 
@@ -110,16 +110,16 @@ _ENGLISH: Final = Language(
         "odd/even sooner/later older/younger more/fewer heavier/lighter cheaper/dearer "
         "reversible/irreversible voluntary/compulsory raise/lower expand/contract"
     ),
-    numbers=_values(
+    numbers=word_values(
         "zero=0 one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 "
         "twelve=12 thirteen=13 fourteen=14 fifteen=15 sixteen=16 seventeen=17 eighteen=18 "
         "nineteen=19 twenty=20 thirty=30 forty=40 fifty=50 sixty=60 seventy=70 eighty=80 "
-        "ninety=90 dozen=12 half=0.5 twice=2 thrice=3"
+        "ninety=90 dozen=12 score=20 threescore=60 couple=2"
     ),
-    scales=_values("hundred=100 thousand=1e3 million=1e6 billion=1e9 trillion=1e12"),
+    scales=word_values("hundred=100 thousand=1e3 million=1e6 billion=1e9 trillion=1e12"),
     hedges=word_set(
         "about around roughly approximately nearly almost some circa ca approx close near over "
-        "under so"
+        "under so just than short quite odd upwards barely scarcely hardly"
     ),
     passives=word_set("by was were been is are being from"),
 )
@@ -152,12 +152,17 @@ _FRENCH: Final = Language(
         "maximum/minimum plus/moins ete/hiver matin/soir accepte/refuse inclus/exclu "
         "chaud/froid public/prive gratuit/payant importation/exportation interieur/exterieur"
     ),
-    numbers=_values(
+    numbers=word_values(
         "zero=0 deux=2 trois=3 quatre=4 cinq=5 six=6 sept=7 huit=8 neuf=9 dix=10 onze=11 "
         "douze=12 treize=13 quatorze=14 quinze=15 seize=16 vingt=20 trente=30 quarante=40 "
-        "cinquante=50 soixante=60 demi=0.5 demie=0.5 douzaine=12"
+        "cinquante=50 soixante=60 quatrevingt=80 dizaine=10 douzaine=12 quinzaine=15 "
+        "vingtaine=20 trentaine=30 quarantaine=40 cinquantaine=50 soixantaine=60 septante=70 "
+        "octante=80 huitante=80 nonante=90 vingts=20"
     ),
-    scales=_values("cent=100 cents=100 mille=1e3 million=1e6 millions=1e6 milliard=1e9"),
+    scales=word_values(
+        "cent=100 cents=100 centaine=100 centaines=100 mille=1e3 millier=1e3 milliers=1e3 "
+        "million=1e6 millions=1e6 milliard=1e9 milliards=1e9"
+    ),
     hedges=word_set("environ pres presque quelque quelques vers autour approximativement"),
     passives=word_set("par ete est sont etait"),
 )
@@ -188,13 +193,13 @@ _GERMAN: Final = Language(
         "sommer/winter morgens/abends heiss/kalt offentlich/privat warmer/kalter "
         "maximal/minimal mindestens/hochstens import/export kostenlos/kostenpflichtig"
     ),
-    numbers=_values(
+    numbers=word_values(
         "null=0 eins=1 zwei=2 drei=3 vier=4 funf=5 sechs=6 sieben=7 acht=8 neun=9 zehn=10 elf=11 "
-        "zwolf=12 zwanzig=20 dreissig=30 vierzig=40 funfzig=50 sechzig=60 halb=0.5 halbe=0.5 "
+        "zwolf=12 zwanzig=20 dreissig=30 vierzig=40 funfzig=50 sechzig=60 "
         "anderthalb=1.5 eineinhalb=1.5 "
-        "halben=0.5 dutzend=12"
+        "dutzend=12"
     ),
-    scales=_values(
+    scales=word_values(
         "hundert=100 tausend=1e3 million=1e6 millionen=1e6 milliarde=1e9 milliarden=1e9"
     ),
     hedges=word_set("etwa ca circa rund ungefahr fast knapp gut"),
@@ -223,12 +228,12 @@ _SPANISH: Final = Language(
         "obligatorio/opcional abierto/cerrado norte/sur este/oeste maximo/minimo mas/menos "
         "verano/invierno caliente/frio publico/privado gratuito/pagado"
     ),
-    numbers=_values(
+    numbers=word_values(
         "cero=0 dos=2 tres=3 cuatro=4 cinco=5 seis=6 siete=7 ocho=8 nueve=9 diez=10 once=11 "
-        "doce=12 quince=15 veinte=20 treinta=30 cuarenta=40 cincuenta=50 medio=0.5 media=0.5 "
+        "doce=12 quince=15 veinte=20 treinta=30 cuarenta=40 cincuenta=50 "
         "docena=12"
     ),
-    scales=_values("cien=100 cientos=100 mil=1e3 millon=1e6 millones=1e6"),
+    scales=word_values("cien=100 cientos=100 mil=1e3 millon=1e6 millones=1e6"),
     hedges=word_set("unos unas aproximadamente casi cerca alrededor"),
     passives=word_set("por fue fueron es son"),
 )
@@ -253,12 +258,12 @@ _ITALIAN: Final = Language(
         "obbligatorio/facoltativo aperto/chiuso nord/sud est/ovest massimo/minimo piu/meno "
         "estate/inverno caldo/freddo pubblico/privato"
     ),
-    numbers=_values(
+    numbers=word_values(
         "zero=0 due=2 tre=3 quattro=4 cinque=5 sei=6 sette=7 otto=8 nove=9 dieci=10 undici=11 "
-        "dodici=12 quindici=15 venti=20 trenta=30 quaranta=40 cinquanta=50 mezzo=0.5 mezza=0.5 "
+        "dodici=12 quindici=15 venti=20 trenta=30 quaranta=40 cinquanta=50 "
         "dozzina=12"
     ),
-    scales=_values(
+    scales=word_values(
         "cento=100 mille=1e3 mila=1e3 milione=1e6 milioni=1e6 miliardo=1e9 miliardi=1e9"
     ),
     hedges=word_set("circa quasi intorno approssimativamente"),
@@ -284,11 +289,11 @@ _PORTUGUESE: Final = Language(
         "obrigatorio/opcional aberto/fechado norte/sul leste/oeste maximo/minimo mais/menos "
         "verao/inverno quente/frio publico/privado"
     ),
-    numbers=_values(
+    numbers=word_values(
         "zero=0 dois=2 duas=2 tres=3 quatro=4 cinco=5 seis=6 sete=7 oito=8 nove=9 dez=10 onze=11 "
-        "doze=12 quinze=15 vinte=20 trinta=30 quarenta=40 cinquenta=50 meio=0.5 meia=0.5 duzia=12"
+        "doze=12 quinze=15 vinte=20 trinta=30 quarenta=40 cinquenta=50 duzia=12"
     ),
-    scales=_values("cem=100 mil=1e3 milhao=1e6 milhoes=1e6"),
+    scales=word_values("cem=100 mil=1e3 milhao=1e6 milhoes=1e6"),
     hedges=word_set("cerca aproximadamente quase uns umas"),
     passives=word_set("por pelo pela foi foram"),
 )
@@ -312,12 +317,12 @@ _DUTCH: Final = Language(
         "noord/zuid oost/west maximaal/minimaal meer/minder zomer/winter warm/koud "
         "verplicht/vrijwillig gratis/betaald"
     ),
-    numbers=_values(
+    numbers=word_values(
         "nul=0 twee=2 drie=3 vier=4 vijf=5 zes=6 zeven=7 acht=8 negen=9 tien=10 elf=11 twaalf=12 "
-        "vijftien=15 twintig=20 dertig=30 veertig=40 vijftig=50 zestig=60 half=0.5 halve=0.5 "
+        "vijftien=15 twintig=20 dertig=30 veertig=40 vijftig=50 zestig=60 "
         "dozijn=12"
     ),
-    scales=_values("honderd=100 duizend=1e3 miljoen=1e6 miljard=1e9"),
+    scales=word_values("honderd=100 duizend=1e3 miljoen=1e6 miljard=1e9"),
     hedges=word_set("ongeveer circa bijna zowat rond"),
     passives=word_set("door werd werden wordt worden"),
     negates_backwards=True,

@@ -255,4 +255,6 @@ def _with_claims(sentence: Sentence, tail: str) -> Sentence:
     if not cited_numbers(addition):
         return Sentence(sentence.number, sentence.text, "lead_in")
     claims = tuple(claims_of(addition))
-    return Sentence(sentence.number, sentence.text, "statement", claims)
+    return Sentence(
+        sentence.number, sentence.text, "statement", claims, sentence.line, sentence.is_item
+    )

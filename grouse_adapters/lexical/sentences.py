@@ -31,6 +31,7 @@ _HEADING: Final = re.compile(
     r"^\s*(?:#{1,6}\s+.{0,200}|\*\*[^*]{1,120}\*\*:?|__[^_]{1,120}__:?)\s*$"
 )
 _INNER_STOP: Final = re.compile(r"[.!?。！？…][\"'”’»)\]]*(?:\s|\[|【)\s*\S|[。！？]\s*\S|\.\.\s")
+_ENDED: Final = re.compile(r"[.!?。！？…:;][\s\"'”’»)\]*_]*$|[\]】][\s.]*$")
 _CUT: Final = re.compile(r"[^\W\d_]{2}[.!?。！？](?=\s)|[。！？]")
 _FALLBACK_STOP: Final = re.compile(r"(?<=[.!?。！？…])\s+")
 _WIDEST_RANGE: Final = 50  # of [1-50]; of a wider one only the ends are read
@@ -68,12 +69,23 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence, list item or table row of an answer; ``number`` counts from 1."""
+    """One sentence, list item or table row of an answer.
+
+    Attributes:
+        number: its place in the answer, from 1.
+        text: as written.
+        kind: whether it states something.
+        claims: of a statement.
+        line: of the answer, from 1.
+        is_item: the line is a list item.
+    """
 
     number: int
     text: str
     kind: SentenceKind
     claims: tuple[Claim, ...] = field(default=())
+    line: int = 0
+    is_item: bool = False
 
     @property
     def citations(self) -> tuple[int, ...]:
@@ -107,14 +119,14 @@ def split_answer(text: str, code: str) -> tuple[Sentence, ...]:
             is_last = position == len(parts) - 1
             number = len(sentences) + 1
             if _is_lead_in(part, line, following, is_last=is_last):
-                sentences.append(Sentence(number, part, "lead_in"))
+                sentences.append(Sentence(number, part, "lead_in", line=index + 1))
                 if following and _BULLET.match(following):
                     passed_on = cited_numbers(part)
                 continue
             claims = tuple(claims_of(part))
             if is_item and passed_on and not any(claim.citations for claim in claims):
                 claims = tuple(Claim(claim.text, passed_on, True) for claim in claims)
-            sentences.append(Sentence(number, part, "statement", claims))
+            sentences.append(Sentence(number, part, "statement", claims, index + 1, is_item))
     return tuple(sentences)
 
 
@@ -151,8 +163,8 @@ def split_sentences(line: str, code: str) -> list[str]:
 
 def _continues(before: str, piece: str, code: str) -> bool:
     start = piece.lstrip()[:1]
-    if not re.search(r"\w", piece):
-        return True
+    if not re.search(r"\w", piece) or not _ENDED.search(before):
+        return True  # a splitter may take "'s" for a quote and cut in mid-sentence
     if start.islower() or _SHORT_FORM_END.search(before):
         return True
     return code in ("de", "nl") and bool(_ORDINAL_END.search(before))

@@ -15,10 +15,11 @@ from grouse_adapters.lexical.answers import (
     quoted,
     shortened,
 )
-from grouse_adapters.lexical.coverage import Coverage, cover, is_called_for, is_related
+from grouse_adapters.lexical.contradictions import clash
+from grouse_adapters.lexical.coverage import Coverage, cover, is_called_for, related_statements
 from grouse_adapters.lexical.facts import Quantity, is_supported
 from grouse_adapters.lexical.sentences import Sentence
-from grouse_adapters.lexical.support import SupportChecker, Verdict, clash
+from grouse_adapters.lexical.support import SupportChecker, Verdict
 
 LOW_CONFIDENCE: Final = "Low confidence: "
 """Opens a justification when the grade rests on a share of common words near its threshold, on the
@@ -30,6 +31,8 @@ _PARTLY: Final = 0.4  # the same for completeness 3
 _BESIDE: Final = 0.15  # share of superfluous statements up to which relevancy is 4
 _HALF: Final = 0.5  # the same for relevancy 3
 _ANSWERS_SHARE: Final = 0.5  # of the question's words, in an answer without an expected answer
+
+_WORDED: Final = frozenset({"share", "times", "clock"})  # said without a number as well
 
 _Outcome = Graded | NotApplicable | Failed
 
@@ -44,7 +47,7 @@ def answer_relevancy(reading: Reading) -> _Outcome:
     if reading.expected is None:
         return _relevancy_alone(reading)
     if reading.answerable is False:
-        related = [s for s in answer.statements if is_related(reading, s)]
+        related = related_statements(reading)
         value = 2 if related else 1
         said = "related information" if related else "nothing on the subject"
         return Graded(
@@ -65,7 +68,7 @@ def answer_relevancy(reading: Reading) -> _Outcome:
         )
     sure = any(sure for _, sure in beside)
     value = 4 if share <= _BESIDE else 3 if share <= _HALF else 2 if share < 1 else 1
-    if value == 1 and any(is_related(reading, s) for s, _ in beside):
+    if value == 1 and related_statements(reading):
         value = 2
     first = beside[0][0]
     text = (
@@ -82,7 +85,7 @@ def _relevancy_alone(reading: Reading) -> _Outcome:
     if not question:
         return _undecidable("the question has no words to compare")
     picked_up = len(question & said) / len(question)
-    related = sum(is_related(reading, s) for s in answer.statements)
+    related = len(related_statements(reading))
     if related == 0:
         text = "No statement, nor what it cites, shares the question's words."
         return _graded(1, text, answer, sure=False)
@@ -114,7 +117,7 @@ def completeness(reading: Reading) -> _Outcome:
     if not answer.statements:
         said = "refuses and adds nothing" if answer.refuses else "says nothing"
         return Graded(value=1, justification=f"The question is answerable, but the answer {said}.")
-    covered = cover(reading, expected.statements, answer.statements)
+    covered = cover(reading)
     return _completeness_of(reading, covered)
 
 
@@ -135,7 +138,7 @@ def _completeness_of(reading: Reading, covered: Sequence[Coverage]) -> Graded:
     if number:
         text = f"All expected statements show, but the detail '{number.shown}' is missing."
         return _graded(4, text, answer, sure=True)
-    distorted = _distorted(answer, covered)
+    distorted = _distorted(reading)
     if distorted:
         text = f"All expected statements show, but {distorted}."
         return _graded(4, text, answer, sure=True)
@@ -144,24 +147,34 @@ def _completeness_of(reading: Reading, covered: Sequence[Coverage]) -> Graded:
     return _graded(5, text, answer, sure=unsure <= len(covered) / 3)
 
 
-def _distorted(answer: Answer, covered: Sequence[Coverage]) -> str:
+def _distorted(reading: Reading) -> str:
     """How the answer contradicts an expected statement: rated as a detail that is missing."""
-    for coverage in covered:
-        features = coverage.statement.stretch.features
-        nearest = max(answer.statements, key=lambda s: len(s.stretch.features & features))
-        if clash(nearest.stretch, [coverage.statement.stretch]):
-            wanted = shortened(coverage.statement.claim.text, 90)
-            return f"{_named(nearest.sentence, small=True)} changes '{wanted}'"
+    alignment = reading.alignment
+    for place, wanted in sorted(alignment.counterparts.items()):
+        given, stated = alignment.given[place], alignment.wanted[wanted]
+        if alignment.nearest(given) is stated and clash(given.stretch, [stated.stretch]):
+            text = shortened(stated.claim.text, 90)
+            return f"{_named(given.sentence, small=True)} changes '{text}'"
     return ""
 
 
 def _missing_number(reading: Reading) -> Quantity | None:
-    """A quantity with a unit, or a number of three digits, that the answer leaves out."""
-    expected = reading.expected.statements if reading.expected else ()
-    given = [q for s in reading.actual.statements for q in s.stretch.quantities]
-    for statement in expected:
-        for quantity in statement.stretch.quantities:
-            tells = quantity.dimension or quantity.bare >= 100
+    """A quantity with a unit, or a number of three digits, that the answer leaves out.
+
+    A statement with a number of its own may state the missing one in another way: "half as much
+    again" for "one and a half times".
+    """
+    alignment = reading.alignment
+    given = [q for s in alignment.given for q in s.stretch.quantities]
+    for place, wanted in sorted(alignment.counterparts.items()):
+        own = alignment.given[place].stretch.quantities
+        stated = alignment.wanted[wanted].stretch.quantities
+        if not all(q.implied or is_supported(q, stated) for q in own):
+            continue
+        for quantity in stated:
+            tells = (
+                quantity.dimension not in _WORDED if quantity.dimension else quantity.bare >= 100
+            )
             if tells and not quantity.implied and not is_supported(quantity, given):
                 return quantity
     return None
@@ -174,7 +187,7 @@ def usefulness(reading: Reading) -> _Outcome:
         return NotApplicable(reason="The answer does not say that no document answers.")
     if not answer.statements:
         return NotApplicable(reason=_refusal_reason(answer, "adds nothing"))
-    related = [s for s in answer.statements if is_related(reading, s)]
+    related = related_statements(reading)
     if related:
         sure = len(related) >= len(answer.statements) / 2
         text = (

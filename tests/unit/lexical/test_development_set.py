@@ -27,8 +27,7 @@ OPERATORS = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-# The answer says one expected statement in synonyms alone: out of reach of words.
-KNOWN_MISSES = {("Highest marks 4", "completeness")}
+KNOWN_MISSES: set[tuple[str, str]] = set()
 
 
 def passes(condition: str, grade: Grade) -> bool:

@@ -1,0 +1,138 @@
+"""How two wordings of one thing contradict each other: denial, degree, opposites, roles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from grouse_adapters.lexical.evidence import Clause, Stretch
+from grouse_adapters.lexical.facts import is_supported
+from grouse_adapters.lexical.languages import LANGUAGES, word_set
+
+_ALIGNED: Final = 0.4  # share of a clause's words that makes it say something about the same thing
+_LIKE: Final = 0.6  # the same where a negation or a number is compared
+
+# Words that deny without a negation, or that a negation stands in for: with one of them on either
+# side, "no charge" and "free of charge" may agree, so nothing is concluded from a negation.
+_DENYING: Final = word_set(
+    "free fail fails failed lack lacks lacking except unless only refuse refuses refused "
+    "forbid forbids forbidden ban bans banned prohibit prohibited prevent prevents prevented "
+    "avoid avoids avoided stop stops stopped cease ceases ceased instead rather deny denies "
+    "denied exclude excludes excluded miss misses missing reject rejects rejected absent absence "
+    "whether otherwise until before spare spared spares exempt exempts exempted waive waived "
+    "less least few fewer little hardly barely rarely seldom scarcely would could "
+    "unable impossible lest even longer still yet just merely anyone anything any "
+    "sauf seulement seul seule seuls seules interdit interdite "
+    "interdits defendu empeche empechent evite eviter evitent manque manquent refuse refusent "
+    "cesse cessent plutot lieu avant jusqu si faute absence exempt dispense gratuit "
+    "gratuite ausser nur verboten verhindert statt bevor bis salvo excepto solo "
+    "prohibido evita impide tranne soltanto vietato exceto apenas proibido "
+    "behalve alleen verboden"
+)
+_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis")
+
+
+def clash(claim: Stretch, evidence: Sequence[Stretch], told: Stretch | None = None) -> str:
+    """A negation, degree, opposite or exchange of roles that sets the claim against the evidence.
+
+    The clauses nearest in wording decide, and all of them must disagree: a passage that says a
+    thing both ways supports either.
+
+    Args:
+        claim: what is said.
+        evidence: the stretches it may rest on.
+        told: the expected statement that it retells, if one does.
+    """
+    for own in claim.clauses:
+        if len(own.stems) < 2:
+            continue
+        near = _nearest(own, evidence)
+        stated = _exchanged_quantity(own, near, told)
+        if stated:
+            return stated
+        problems = [_clash(own, other, claim.code) for other in near]
+        if problems and all(problems):
+            return problems[0]
+    return ""
+
+
+def _nearest(own: Clause, evidence: Sequence[Stretch]) -> list[Clause]:
+    scored = [
+        (len(own.stems & other.stems), other) for stretch in evidence for other in stretch.clauses
+    ]
+    best = max((score for score, _ in scored), default=0)
+    if best < 2 or best < _ALIGNED * len(own.stems):
+        return []
+    return [other for score, other in scored if score >= max(2, 0.75 * best)]
+
+
+def _clash(own: Clause, other: Clause, code: str) -> str:
+    shared = own.stems & other.stems
+    there = " ".join(word.text for word in other.words)[:80]
+    compared = own.is_compared or other.is_compared
+    if own.is_negative != other.is_negative and not (own.degree or other.degree or compared):
+        reached = shared & (own.negated | other.negated)
+        if len(shared) >= _LIKE * len(own.stems) and reached and not _denies(own, other, reached):
+            return f"which says '{there}': one of the two denies it"
+    if own.degree * other.degree < 0:
+        return f"which says '{there}': the degree is the opposite"
+    language = LANGUAGES.get(code)
+    if language is None or own.is_negative or other.is_negative:
+        return ""
+    mine, theirs = {w.plain for w in own.words}, {w.plain for w in other.words}
+    for pair in language.opposites:
+        for said, stated in (pair, pair[::-1]):
+            if said in mine and stated in theirs and stated not in mine and said not in theirs:
+                return f"which says '{stated}', not '{said}'"
+    return _exchanged(own, other, language.passives)
+
+
+def _denies(own: Clause, other: Clause, reached: frozenset[str]) -> bool:
+    """Whether the clause without a negation may deny in another way."""
+    plain_one = other if own.is_negative else own
+    words = {word.plain for word in plain_one.words}
+    if words & _DENYING:
+        return True
+    return any(
+        word.startswith(prefix) and len(word) > len(prefix) + 3
+        for word in words
+        for prefix in _PREFIXES
+        if word[len(prefix) :][:4] and any(r.startswith(word[len(prefix) :][:4]) for r in reached)
+    )
+
+
+def _exchanged(own: Clause, other: Clause, passives: frozenset[str]) -> str:
+    """Two names around the same verb in the opposite order, neither clause being passive."""
+    if any(w.plain in passives for w in (*own.words, *other.words)):
+        return ""
+    mine, theirs = _roles(own), _roles(other)
+    for first, verb, second in sorted(mine):
+        if (second, verb, first) in theirs and (first, verb, second) not in theirs:
+            return f"which has '{first}' and '{second}' the other way round"
+    return ""
+
+
+def _exchanged_quantity(own: Clause, near: Sequence[Clause], told: Stretch | None) -> str:
+    """A quantity that stands elsewhere, while the clause worded like the claim states another."""
+    alike = [c for c in near if len(own.stems & c.stems) >= _LIKE * len(own.stems)]
+    for quantity in own.quantities:
+        kind = quantity.dimension
+        rivals = [q for clause in alike for q in clause.quantities if q.dimension == kind]
+        alone = sum(q.dimension == kind for q in own.quantities) == 1
+        tells = kind or quantity.bare >= 100
+        if told is not None and is_supported(quantity, told.quantities):
+            continue
+        if alone and tells and rivals and not is_supported(quantity, rivals):
+            return f"which says '{rivals[0].shown}', not '{quantity.shown}', of this"
+    return ""
+
+
+def _roles(clause: Clause) -> set[tuple[str, str, str]]:
+    """Name, word, name: as many as a clause of ordinary length has."""
+    names = [(i, w.plain) for i, w in enumerate(clause.words) if w.text[:1].isupper() and w.content]
+    roles: set[tuple[str, str, str]] = set()
+    for (i, first), (j, second) in pairwise(names):
+        if j - i <= 6 and first != second:
+            roles.update((first, w.stem, second) for w in clause.words[i + 1 : j] if w.content)
+    return roles
