@@ -34,7 +34,10 @@ def oracle(tests: Sequence[UnitTest], changed: Changes | None = None) -> Script:
 
     def grades(request: ScriptedRequest) -> dict[str, int | None]:
         test = shown(tests, request.prompt)
-        return {**fulfilling(test.conditions), **changed.get(test.id, {})}
+        given = changed.get(test.id, {})
+        return {
+            str(name): given.get(name, grade) for name, grade in fulfilling(test.conditions).items()
+        }
 
     return Script(grades, justification="As the conditions demand.")
 

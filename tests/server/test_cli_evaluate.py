@@ -80,6 +80,7 @@ def test_writes_the_files_that_the_documentation_describes(
         "run.json",
         "judgements.jsonl",
         "report.json",
+        "report.html",
     }
     by_id = {sample["id"]: sample for sample in SAMPLES}
     fields = ("input", "references", "expected_output", "actual_output", "metadata")

@@ -89,13 +89,24 @@ def test_the_file_of_a_run_stands_for_the_run(lexical_run: Path, tmp_path: Path)
     assert told["command"] == "evaluate"
 
 
-def test_output_writes_the_report_and_nothing_else(lexical_run: Path, tmp_path: Path) -> None:
-    before = {entry.name: entry.stat().st_mtime_ns for entry in lexical_run.iterdir()}
+def written(folder: Path) -> dict[str, int]:
+    """When each file was written, but for the page, which is made again."""
+    return {
+        entry.name: entry.stat().st_mtime_ns
+        for entry in folder.iterdir()
+        if entry.name != "report.html"
+    }
+
+
+def test_output_writes_the_report_and_makes_the_page_again(lexical_run: Path, tmp_path: Path) -> None:
+    before = written(lexical_run)
+    page = (lexical_run / "report.html").read_bytes()
     ended = report(lexical_run, "--output", "again.json", cwd=tmp_path)
     assert str(Path("again.json")) in ended.stdout
     assert [entry.name for entry in tmp_path.iterdir()] == ["again.json"]
     assert json.loads((tmp_path / "again.json").read_text()) == read_report(lexical_run)
-    assert {entry.name: entry.stat().st_mtime_ns for entry in lexical_run.iterdir()} == before
+    assert written(lexical_run) == before
+    assert (lexical_run / "report.html").read_bytes() == page
 
 
 def test_quiet_prints_nothing(lexical_run: Path, tmp_path: Path) -> None:
