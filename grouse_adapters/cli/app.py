@@ -11,6 +11,8 @@ from typing import Annotated, TextIO
 
 import typer
 
+from grouse_adapters.cli.agreement import agreement
+from grouse_adapters.cli.align import align
 from grouse_adapters.cli.attempts import SpreadPrompts
 from grouse_adapters.cli.compare import compare
 from grouse_adapters.cli.evaluate import evaluate
@@ -55,6 +57,8 @@ app.command()(evaluate)
 app.command(cls=SpreadPrompts)(meta_evaluate)
 app.command()(report)
 app.command()(compare)
+app.command()(align)
+app.command()(agreement)
 app.add_typer(scenario)
 
 

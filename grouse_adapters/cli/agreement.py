@@ -1,0 +1,71 @@
+"""``grouse-adapters agreement``: how far annotators agree."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from grouse_adapters.cli.align import FiguresJsonOption, OutputOption
+from grouse_adapters.cli.judged_files import (
+    ColumnOption,
+    InOrderOption,
+    NanOption,
+    SamplesOption,
+    ScaleOption,
+    ThresholdOption,
+    reading_options,
+    what_was_judged,
+)
+from grouse_adapters.cli.outcome import note
+from grouse_adapters.cli.run_dir import write_atomically
+from grouse_adapters.core.errors import ConfigurationError
+from grouse_adapters.meta.agreement import agreement as compare_annotators
+from grouse_adapters.meta.elsewhere import read_all
+from grouse_adapters.report.alignment_terminal import print_agreement
+
+
+def agreement(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE FILE...",
+            help="Files of grades or folders of runs, one per annotator.",
+            show_default=False,
+        ),
+    ],
+    tests: SamplesOption = None,
+    column: ColumnOption = None,
+    threshold: ThresholdOption = None,
+    nan: NanOption = None,
+    scale: ScaleOption = None,
+    in_order: InOrderOption = False,
+    output: OutputOption = None,
+    as_json: FiguresJsonOption = False,
+) -> None:
+    """Compare annotators: equal grades, Krippendorff's alpha; with unit tests their pass rates.
+
+    Reads what align reads.
+
+    Exit codes: 0 fine, 2 wrong use, 130 stopped.
+    """
+    if len(paths) < 2:
+        raise ConfigurationError("agreement needs two files of grades or more: name them all.")
+    options = reading_options(
+        column=column, threshold=threshold, nan=nan, scale=scale, in_order=in_order
+    )
+    given = what_was_judged(tests)
+    judged = read_all(paths, samples=given.samples, options=options)
+    figures = compare_annotators(judged, given.tests)
+    for text in (text for one in judged for text in one.notes):
+        note(text)
+    written = figures.model_dump_json(indent=2) + "\n"
+    if output is not None:
+        write_atomically(output, written, option="--output")
+    if as_json:
+        sys.stdout.write(written)
+    else:
+        print_agreement(Console(), figures, [] if output is None else [output])
