@@ -68,6 +68,22 @@ ROWS = [
     Row("lowest", CORE, pins="tests/lowest.txt"),
     Row("newest", QUICK),
     Row(
+        "extras lowest",
+        (
+            "tests/unit/meta",
+            "tests/server/test_hub.py",
+            "tests/server/test_cli_meta_evaluate.py",
+            "tests/server/test_cli_align.py",
+        ),
+        exactly=(
+            "huggingface-hub==0.30.0",
+            "krippendorff==0.7.0",
+            "matplotlib==3.8.0",
+            "scikit-learn==1.4.0",
+            "scipy==1.11.2",
+        ),
+    ),
+    Row(
         "ragas lowest",
         ("tests/frameworks/test_ragas_*.py",),
         exactly=(
