@@ -15,7 +15,7 @@ stands nowhere in the answer."""
 
 _CITATION: Final = re.compile(r"\[\s*\d+(?:\s*[,;–-]\s*\d+)*\s*\]")
 _STOPS: Final = r"[.!?…。！？*_]*"
-_TAIL: Final = re.compile(rf"{_STOPS}(?:\s*{_CITATION.pattern})*{_STOPS}[\"'»”’)]*")
+_TAIL: Final = re.compile(rf"(?:\s*\])?{_STOPS}(?:\s*{_CITATION.pattern})*{_STOPS}[\"'»”’)]*")
 
 
 def finding(check: SentenceCheck) -> str:
