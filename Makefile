@@ -14,9 +14,10 @@ export LANGSMITH_TRACING := false
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: $(VENV)/.installed ## install, judge the shipped samples without key or model, show the table
+demo: $(VENV)/.installed ## install, judge the shipped samples and the judge itself, without key or model
 	@# 3: a sample has a failed grade, and one of the shipped samples is there to show it
 	$(BIN)/grouse-adapters evaluate examples/samples.jsonl --judge lexical || test $$? -eq 3
+	$(BIN)/grouse-adapters meta-evaluate --judge lexical
 
 test: $(VENV)/.dev ## install what the tests need and run them all
 	$(BIN)/python -m pytest -n 2
