@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from grouse_adapters.meta.scenarios import id_checks, wording_checks
 from grouse_adapters.meta.scenarios.citations import cited_keys
-from grouse_adapters.meta.scenarios.id_checks import IDS
 from grouse_adapters.meta.scenarios.model import Scenario, Tag
-from grouse_adapters.meta.scenarios.parts import GAP, parts, texts
+from grouse_adapters.meta.scenarios.parts import GAP, Check, parts, texts
 from grouse_adapters.meta.scenarios.plan import plans
 from grouse_adapters.meta.scenarios.problems import Place, Problem, did_you_mean, shown
-from grouse_adapters.meta.scenarios.wording_checks import WORDINGS
 
 _FEWEST_WORDS: Final = 25  # of a reference; fewer make no passage
 _GOOD_WORDS: Final = 50
@@ -30,24 +29,28 @@ def check_scenario(scenario: Scenario) -> list[Problem]:
     A text that is still to be written (it begins with ``TODO``) is an error, and nothing else is
     said about it.
     """
+    return _found(scenario, (*_CHECKS, *_DOUBTS))
+
+
+def scenario_errors(scenario: Scenario) -> list[Problem]:
+    """The problems that keep the tests from being built, in the order of its file."""
+    return [problem for problem in _found(scenario, _CHECKS) if problem.severity == "error"]
+
+
+def _found(scenario: Scenario, checks: Iterable[Check]) -> list[Problem]:
     gaps = [place for place, text in texts(scenario) if text.startswith(GAP)]
     hidden = {shown(place) for place in gaps}
     found = [_gap(scenario, place) for place in gaps]
-    for check in (*_REFERENCES, *IDS, *WORDINGS):
+    for check in checks:
         found.extend(problem for problem in check(scenario) if problem.place not in hidden)
     if not any(problem.severity == "error" for problem in found):
         found.extend(_out_of_range(scenario))
     return sorted(dict.fromkeys(found), key=lambda problem: (problem.severity, problem.line or 0))
 
 
-def scenario_errors(scenario: Scenario) -> list[Problem]:
-    """The problems that keep the tests from being built."""
-    return [problem for problem in check_scenario(scenario) if problem.severity == "error"]
-
-
 def _gap(scenario: Scenario, place: Place) -> Problem:
     text = dict(texts(scenario))[place].removeprefix(GAP).strip(": ")
-    return scenario.source.problem(place, f"is still to be written: {text}")
+    return scenario.source.problem(place, f"is still to be written{f': {text}' if text else '.'}")
 
 
 def _keys(scenario: Scenario) -> Iterator[Problem]:
@@ -144,7 +147,11 @@ def _stand_in(scenario: Scenario, part: str, key: str, wanted: Tag) -> Iterator[
 
 
 def _citations(scenario: Scenario) -> Iterator[Problem]:
-    """Statements cite what they may; openings cite nothing."""
+    """Statements cite what they may; openings and the refusal cite nothing."""
+    if cited_keys(scenario.refusal):
+        yield scenario.source.problem(
+            ("refusal",), "cites a reference: a refusal says that none answers."
+        )
     for part in parts(scenario):
         opening = part.wording.opening
         if opening is not None and cited_keys(opening):
@@ -229,12 +236,13 @@ def _remedy(number: int) -> str:
     return "cite another reference"
 
 
-_REFERENCES: Final[tuple[Callable[[Scenario], Iterator[Problem]], ...]] = (
+_CHECKS: Final[tuple[Check, ...]] = (
     _keys,
     _counts,
     _passages,
     _stand_ins,
     _citations,
-    _unused,
-    _cut_texts,
+    *id_checks.CHECKS,
+    *wording_checks.CHECKS,
 )
+_DOUBTS: Final[tuple[Check, ...]] = (_unused, _cut_texts, *wording_checks.DOUBTS)

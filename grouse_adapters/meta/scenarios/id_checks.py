@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from grouse_adapters.meta.scenarios.citations import cited_keys
 from grouse_adapters.meta.scenarios.model import Absurd, Scenario
+from grouse_adapters.meta.scenarios.parts import Check
 from grouse_adapters.meta.scenarios.problems import Place, Problem, did_you_mean
 
 _OMITTED_SHARE: Final = 3  # one in this many statements should be left out
@@ -216,7 +217,7 @@ def _richness(scenario: Scenario) -> Iterator[Problem]:
             )
 
 
-IDS: Final[tuple[Callable[[Scenario], Iterator[Problem]], ...]] = (
+CHECKS: Final[tuple[Check, ...]] = (
     _paraphrases,
     _partial,
     _absurd_facts,

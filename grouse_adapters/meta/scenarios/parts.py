@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from grouse_adapters.meta.scenarios.model import Scenario, Tag, Wording
-from grouse_adapters.meta.scenarios.problems import Place
+from grouse_adapters.meta.scenarios.problems import Place, Problem
+
+Check = Callable[[Scenario], Iterator[Problem]]
+"""One look at a scenario."""
 
 GAP: Final = "TODO"
 """A text that begins with this word is still to be written."""

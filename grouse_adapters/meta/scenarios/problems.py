@@ -75,7 +75,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The known word that is closest, or all of them: the second half of a message."""
     words = list(known)
     folded = {name.casefold(): name for name in words}
-    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.7)
+    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     if close:
         return f"did you mean {folded[close[0]]!r}?"
     return f"use {', '.join(words)}." if words else "there are none."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from grouse_adapters.meta.scenarios.citations import (
@@ -14,7 +14,7 @@ from grouse_adapters.meta.scenarios.citations import (
     without_citations,
 )
 from grouse_adapters.meta.scenarios.model import Scenario
-from grouse_adapters.meta.scenarios.parts import parts, spoiled
+from grouse_adapters.meta.scenarios.parts import Check, parts, spoiled
 from grouse_adapters.meta.scenarios.problems import Place, Problem
 
 _ALIKE: Final = 0.8  # share of common words above which a paraphrase hardly is one
@@ -34,10 +34,6 @@ def _refusal(scenario: Scenario) -> Iterator[Problem]:
         reader = RefusalReader(wordings)
         return reader.read(split_answer(text, code), question=question, code=code).refuses
 
-    if cited_keys(scenario.refusal):
-        yield scenario.source.problem(
-            ("refusal",), "cites a reference: a refusal says that none answers."
-        )
     if not scenario.refusal.endswith(_STOPS):
         yield scenario.source.problem(
             ("refusal",), "does not end with a full stop: statements follow it.", "warning"
@@ -50,7 +46,7 @@ def _refusal(scenario: Scenario) -> Iterator[Problem]:
             "warning",
         )
     for place, text in _said(scenario):
-        if refuses(citing_instead(text, "1"), (scenario.refusal,)):
+        if refuses(without_citations(text), (scenario.refusal,)):
             yield scenario.source.problem(
                 place,
                 "reads like a refusal: word it otherwise, for only the refusal sentence may "
@@ -192,10 +188,7 @@ def _likeness(one: str, other: str) -> float:
     return (first & second).total() / (first | second).total()
 
 
-WORDINGS: Final[tuple[Callable[[Scenario], Iterator[Problem]], ...]] = (
-    _refusal,
-    _paraphrases,
-    _flaws,
-    _sentences,
-    _after_a_comma,
-)
+CHECKS: Final[tuple[Check, ...]] = (_paraphrases, _flaws)
+"""They find errors, and warnings too."""
+DOUBTS: Final[tuple[Check, ...]] = (_refusal, _sentences, _after_a_comma)
+"""They find warnings only; reading every statement, they take most of the time."""

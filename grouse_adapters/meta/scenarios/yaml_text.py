@@ -17,6 +17,7 @@ _HINTS: Final = (
     ("tab character", "it is indented with a tab: use spaces"),
     ("mapping values", f"a text with ': ' in it is read as a key: {_QUOTE}"),
     ("undefined alias", f"a text that begins with * is read as an alias: {_QUOTE}"),
+    ("expected alphabetic", f"a text that begins with * or & is read as an alias: {_QUOTE}"),
     ("single document", "'---' begins a second document: write one scenario per file"),
     ("expected <block end>", f"check the indentation; if a text begins with [, {{ or ', {_QUOTE}"),
     ("cannot start any token", f"a text cannot begin with this character: {_QUOTE}"),
@@ -64,6 +65,8 @@ def read_yaml(text: str) -> YamlText:
         document.faults.append(
             Fault(line, f"holds the control character #{error.character:04x}: take it out.")
         )
+    except ValueError:  # "\U00110000": PyYAML makes a character of it without looking
+        document.faults.append(Fault(None, "escapes a character that does not exist (\\U...)."))
     except RecursionError:
         document.faults.append(Fault(None, "is nested too deeply to be a scenario."))
     return document
@@ -110,6 +113,9 @@ class _Reader:
         return self.value(node, place)
 
     def _scalar(self, node: yaml.ScalarNode, place: Place) -> str | None:
+        if any("\ud800" <= char <= "\udfff" for char in node.value):
+            told = "holds half of a surrogate pair (\\ud...): write the character itself."
+            self._fault(node, told, place)
         if node.style is not None:  # quoted, or a block
             return str(node.value)
         rest = self._text[node.end_mark.index :].split("\n", 1)[0] if node.value else ""
