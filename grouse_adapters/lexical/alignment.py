@@ -89,6 +89,10 @@ class Alignment:
         best = next(iter(scores), None)
         return None if best is None or scores[best] < _ALIKE else self.wanted[best]
 
+    def has_counterpart(self, statement: Statement) -> bool:
+        """Whether a given statement is paired with a wanted one."""
+        return self._place[id(statement)] in self.counterparts
+
     def told_by(self, wanted: int) -> tuple[float, float]:
         """How much of a wanted statement the given one says that tells most of it.
 

@@ -30,7 +30,13 @@ _ANNOUNCING: Final = word_set(
     "touch touches turn turns useful worth write written reads read learnt only adjacent "
     "these learning surroundings circumstances close possible available "
     "noting steps step way ways rules rule "
+    "several devices measures means methods stages phases parts components factors reasons causes "
+    "differences similarities conditions requirements tricks features together combine combined "
+    "various work works working involved play history account course main key essentials essential "
+    "questions neighbouring neighboring indirectly directly generally broader context contexts "
     # French
+    "plusieurs mesures moyens phases dispositifs facteurs raisons differences parties methodes "
+    "principaux principales repond repondent essentiel ensemble histoire environs voisines "
     "ailleurs apprend apporte aspect aspects autres bref cependant certains certaines ci-dessous "
     "comme concernant concerne contexte contiennent contient dessous detail details dire dit "
     "donnent element elements eclairent etapes evoquent evoque expliquent exposent fait faits "
@@ -50,7 +56,9 @@ _NEW_WORDS: Final = 3  # of them that neither announce nor repeat the question
 _LONGEST: Final = 20  # words; whoever announces is brief
 
 
-def is_announcement(sentence: Sentence, following: Sentence | None, question: Stretch) -> bool:
+def is_announcement(
+    sentence: Sentence, following: Sentence | None, question: Stretch, *, after_refusal: bool
+) -> bool:
     """Whether an uncited sentence announces the cited ones after it.
 
     It is brief, has no number, date or new name, and consists of words like "following",
@@ -73,5 +81,7 @@ def is_announcement(sentence: Sentence, following: Sentence | None, question: St
     if names - question.stems or following is None or not following.citations:
         return False
     announces = any(word.plain in _ANNOUNCING for word in stretch.words)
+    if after_refusal and not counts:
+        return len(new) <= _NEW_WORDS + announces
     most = _NEW_WORDS if announces and not counts else 1 if announces else 0
     return len(new) <= most

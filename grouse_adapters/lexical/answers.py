@@ -103,7 +103,12 @@ class Reading:
         for sentence in opening.sentences:
             if sentence.kind == "lead_in":
                 continue
-            if is_announcement(sentence, following.get(sentence.number), self.question):
+            if is_announcement(
+                sentence,
+                following.get(sentence.number),
+                self.question,
+                after_refusal=opening.refuses and sentence.number == opening.refusal + 1,
+            ):
                 continue
             for claim in sentence.claims:
                 if len(statements) == MOST_STATEMENTS:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final
 
 from grouse_adapters.lexical.evidence import Clause, Stretch
-from grouse_adapters.lexical.facts import is_supported
+from grouse_adapters.lexical.facts import Quantity, is_supported
 from grouse_adapters.lexical.languages import LANGUAGES, word_set
+from grouse_adapters.lexical.opposites import excluded
 
 _ALIGNED: Final = 0.4  # share of a clause's words that makes it say something about the same thing
 _LIKE: Final = 0.6  # the same where a negation or a number is compared
+
+_AROUND: Final = 4  # words on either side of an opposite, one of which both statements share
 
 # Words that deny without a negation, or that a negation stands in for: with one of them on either
 # side, "no charge" and "free of charge" may agree, so nothing is concluded from a negation.
@@ -57,6 +59,59 @@ def clash(claim: Stretch, evidence: Sequence[Stretch], told: Stretch | None = No
     return ""
 
 
+def other_bound(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> str:
+    """A limit that the evidence sets the other way: "at least" for "at most"."""
+    for quantity in claim:
+        if not quantity.bound:
+            continue
+        same = [q for q in evidence if q.bound and is_supported(quantity, [q])]
+        if same and all(q.bound == -quantity.bound for q in same):
+            least, most = "a lower limit", "an upper limit"
+            said, stated = (least, most) if quantity.bound > 0 else (most, least)
+            return f"where '{same[0].shown}' is {stated}, not {said}"
+    return ""
+
+
+def opposite(claim: Stretch, told: Stretch, known: frozenset[str]) -> str:
+    """A word in whose place the statement told has one that excludes it.
+
+    Args:
+        claim: what is said.
+        told: the expected statement, or the segment, that it retells.
+        known: stems of all that the claim rests on; a word that stands there proves nothing.
+    """
+    if any(clause.is_negative or clause.is_compared for s in (claim, told) for clause in s.clauses):
+        return ""
+    others = excluded(claim.code)
+    mine = {word.stem: index for index, word in enumerate(claim.words)}
+    theirs = {word.stem: index for index, word in enumerate(told.words)}
+    for stem, place in mine.items():
+        against = others.get(stem, frozenset()) & theirs.keys()
+        if not against or stem in known or against & mine.keys():
+            continue
+        stated = theirs[min(against)]
+        if _around(claim, place) & _around(told, stated):
+            return f"which says '{told.words[stated].text}', not '{claim.words[place].text}'"
+    return ""
+
+
+def other_degree(claim: Stretch, told: Stretch) -> str:
+    """A large degree for a small one or the reverse, where each statement has only one kind."""
+    mine = {clause.degree for clause in claim.clauses} - {0}
+    theirs = {clause.degree for clause in told.clauses} - {0}
+    if len(mine) == len(theirs) == 1 and mine != theirs:
+        small = next(c for s in (claim, told) for c in s.clauses if c.degree < 0)
+        said = " ".join(word.text for word in small.words)[:80]
+        return f"where only one of the two says '{said}'"
+    return ""
+
+
+def _around(stretch: Stretch, place: int) -> set[str]:
+    """Content stems near a word: what it is said of."""
+    words = stretch.words[max(0, place - _AROUND) : place + _AROUND + 1]
+    return {word.stem for word in words if word.content}
+
+
 def _nearest(own: Clause, evidence: Sequence[Stretch]) -> list[Clause]:
     scored = [
         (len(own.stems & other.stems), other) for stretch in evidence for other in stretch.clauses
@@ -85,7 +140,7 @@ def _clash(own: Clause, other: Clause, code: str) -> str:
         for said, stated in (pair, pair[::-1]):
             if said in mine and stated in theirs and stated not in mine and said not in theirs:
                 return f"which says '{stated}', not '{said}'"
-    return _exchanged(own, other, language.passives)
+    return ""
 
 
 def _denies(own: Clause, other: Clause, reached: frozenset[str]) -> bool:
@@ -102,17 +157,6 @@ def _denies(own: Clause, other: Clause, reached: frozenset[str]) -> bool:
     )
 
 
-def _exchanged(own: Clause, other: Clause, passives: frozenset[str]) -> str:
-    """Two names around the same verb in the opposite order, neither clause being passive."""
-    if any(w.plain in passives for w in (*own.words, *other.words)):
-        return ""
-    mine, theirs = _roles(own), _roles(other)
-    for first, verb, second in sorted(mine):
-        if (second, verb, first) in theirs and (first, verb, second) not in theirs:
-            return f"which has '{first}' and '{second}' the other way round"
-    return ""
-
-
 def _exchanged_quantity(own: Clause, near: Sequence[Clause], told: Stretch | None) -> str:
     """A quantity that stands elsewhere, while the clause worded like the claim states another."""
     alike = [c for c in near if len(own.stems & c.stems) >= _LIKE * len(own.stems)]
@@ -126,13 +170,3 @@ def _exchanged_quantity(own: Clause, near: Sequence[Clause], told: Stretch | Non
         if alone and tells and rivals and not is_supported(quantity, rivals):
             return f"which says '{rivals[0].shown}', not '{quantity.shown}', of this"
     return ""
-
-
-def _roles(clause: Clause) -> set[tuple[str, str, str]]:
-    """Name, word, name: as many as a clause of ordinary length has."""
-    names = [(i, w.plain) for i, w in enumerate(clause.words) if w.text[:1].isupper() and w.content]
-    roles: set[tuple[str, str, str]] = set()
-    for (i, first), (j, second) in pairwise(names):
-        if j - i <= 6 and first != second:
-            roles.update((first, w.stem, second) for w in clause.words[i + 1 : j] if w.content)
-    return roles

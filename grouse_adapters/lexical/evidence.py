@@ -115,7 +115,8 @@ def _clause(text: str, words: Sequence[Token], code: str) -> Clause:
         if any(w.plain in _ALMOST for w in words[max(0, index - 2) : index]):
             is_small = True  # "almost no", "next to nothing"
             continue
-        if not _ONLY_COMPARED.isdisjoint(around):
+        later = words[index + 1].plain[:1] if index + 1 < len(words) else ""
+        if later.isdigit() or not _ONLY_COMPARED.isdisjoint(around):
             is_compared = True  # "no later than", "not more than", "were it not for"
             continue
         # "nobody who had not passed" denies twice; "ne ... pas", "no ... nunca" deny once.
@@ -241,6 +242,14 @@ class Evidence:
         for segment, owner in zip(self.segments, self.owner, strict=True):
             found[owner].update(segment.features)
         return {number: frozenset(features) for number, features in found.items()}
+
+    @cached_property
+    def every_stem(self) -> Mapping[int, frozenset[str]]:
+        """The stems of all words of each reference."""
+        stems: dict[int, set[str]] = {number: set() for number in range(1, self.count + 1)}
+        for segment, owner in zip(self.segments, self.owner, strict=True):
+            stems[owner].update(word.stem for word in segment.words)
+        return {number: frozenset(found) for number, found in stems.items()}
 
     @cached_property
     def topic(self) -> Mapping[int, frozenset[str]]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from grouse_adapters.lexical.bounds import bound_of
 from grouse_adapters.lexical.languages import LANGUAGES, word_set
 from grouse_adapters.lexical.numbers import TIMES, Number, number_at
 from grouse_adapters.lexical.text import Token, plain
+from grouse_adapters.lexical.units import UNITS
 
 _EXACT: Final = 1e-6
 _HEDGED: Final = 0.08  # "about 5" may stand for 4.6 or 5.4
@@ -21,66 +23,6 @@ _FRACTIONS: Final = frozenset({25.0, 50.0, 75.0, 100 / 3, 200 / 3, 20.0, 10.0})
 _MOST_NUMBERS: Final = 60  # that others may follow from
 _SMALL_COUNT: Final = 12  # "these three cues" counts for the reader, it need not be written there
 
-_UNIT_TABLE: Final = (
-    ("time", 1.0, "s sec secs second seconds seconde secondes sekunde sekunden segundo segundos "
-     "secondo secondi seconden"),
-    ("time", 60.0, "min mins minute minutes minuten minuto minutos minuti minuut"),
-    ("time", 3600.0, "h hr hrs hour hours heure heures stunde stunden hora horas ora ore uur uren"),
-    ("time", 86400.0, "day days jour jours tag tage tagen dia dias giorno giorni dag dagen"),
-    ("time", 604800.0, "week weeks semaine semaines woche wochen semana semanas settimana "
-     "settimane weken"),
-    ("time", 1209600.0, "fortnight fortnights"),
-    ("time", 2629800.0, "month months mois monat monate monaten mes meses mese mesi maand "
-     "maanden"),
-    ("time", 31557600.0, "year years yr yrs an ans annee annees jahr jahre jahren ano anos anno "
-     "anni jaar jaren"),
-    ("time", 315576000.0, "decade decades decennie decennies jahrzehnt jahrzehnte decada decadas"),
-    ("time", 3155760000.0, "century centuries siecle siecles jahrhundert jahrhunderte siglo siglos "
-     "secolo secoli seculo seculos eeuw eeuwen"),
-    ("length", 1e-9, "nm nanometre nanometres nanometer nanometers"),
-    ("length", 1e-6, "µm um micrometre micrometres micrometer micrometers micron microns"),
-    ("length", 1e-3, "mm millimetre millimetres millimeter millimeters millimetro millimetri"),
-    ("length", 1e-2, "cm centimetre centimetres centimeter centimeters zentimeter centimetro "
-     "centimetros centimetri"),
-    ("length", 1.0, "m metre metres meter meters metro metros metri metern"),
-    ("length", 1e3, "km kms kilometre kilometres kilometer kilometers kilometern quilometro "
-     "quilometros chilometro chilometri kilometro kilometros"),
-    ("length", 0.0254, "inch inches"),
-    ("length", 0.3048, "ft foot feet"),
-    ("length", 0.9144, "yard yards"),
-    ("length", 1609.344, "mile miles mi meilen mijl"),
-    ("mass", 1e-6, "mg milligram milligrams milligramme milligrammes"),
-    ("mass", 1e-3, "g gram grams gramme grammes gramm gramo gramos grammo grammi grama gramas"),
-    ("mass", 1.0, "kg kgs kilo kilos kilogram kilograms kilogramme kilogrammes kilogramm chilo "
-     "chili"),
-    ("mass", 1e3, "t tonne tonnes ton tons tonnen tonelada toneladas"),
-    ("mass", 0.45359237, "lb lbs pound pounds"),
-    ("volume", 1e-3, "ml millilitre millilitres milliliter milliliters"),
-    ("volume", 1.0, "l litre litres liter liters litro litros litri"),
-    ("share", 1.0, "% percent pct prozent procent pourcent"),
-    ("temperature", 1.0, "°c ° degrees degree degres degre grad"),
-    ("fahrenheit", 1.0, "°f"),
-    ("speed", 1.0, "m/s"),
-    ("speed", 1 / 3.6, "km/h kph kmh"),
-    ("speed", 0.44704, "mph"),
-    ("power", 1.0, "w watt watts"),
-    ("power", 1e3, "kw kilowatt kilowatts"),
-    ("power", 1e6, "mw megawatt megawatts"),
-    ("energy", 1.0, "kwh"),
-    ("bytes", 1e6, "mb megabyte megabytes"),
-    ("bytes", 1e9, "gb gigabyte gigabytes"),
-    ("bytes", 1e12, "tb terabyte terabytes"),
-    ("dollar", 1.0, "$ usd dollar dollars"),
-    ("euro", 1.0, "€ eur euro euros"),
-    ("pound", 1.0, "£ gbp"),
-)  # fmt: skip
-_UNITS: Final[Mapping[str, tuple[str, float]]] = MappingProxyType(
-    {
-        spelling: (dimension, factor)
-        for dimension, factor, spellings in _UNIT_TABLE
-        for spelling in spellings.split()
-    }
-)
 _UNIT_AFTER: Final = re.compile(
     r"[\s\u00a0\u202f-]{0,2}(m/s|km/h|µm|°\s?[cf]|[%$€£°]|[^\W\d_]+)", re.IGNORECASE
 )
@@ -94,7 +36,6 @@ _AND_A_HALF: Final = re.compile(
 _OF: Final = word_set("of de d du")
 _ARTICLES: Final = word_set("a an une un ein eine una uno um uma een") | _OF
 
-_SCALE_NAMES: Final = word_set("celsius fahrenheit kelvin reaumur centigrade richter beaufort")
 _CALENDAR: Final[tuple[Mapping[str, int], ...]] = tuple(
     MappingProxyType(
         {name: index for names in rows for index, name in enumerate(names.split(), start=1)}
@@ -143,6 +84,8 @@ class Quantity:
         unit: the unit as written, empty for a bare number.
         reach: characters of the unit after the number.
         ordinal: it names a place in a row: "the sixth year".
+        start: its first character in the text.
+        bound: 1 for "at least" and "more than", -1 for "at most" and "less than", else 0.
     """
 
     value: float
@@ -155,6 +98,8 @@ class Quantity:
     unit: str = ""
     reach: int = 0
     ordinal: bool = False
+    start: int = 0
+    bound: int = 0
 
 
 def quantities(text: str, words: Sequence[Token], code: str) -> tuple[Quantity, ...]:
@@ -211,7 +156,7 @@ def _is_pronoun(words: Sequence[Token], index: int, number: Number) -> bool:
     following = words[index + 1 : index + 4]
     if [word.plain for word in following] == ["and", "a", "half"]:
         return False
-    return not following or following[0].plain not in _UNITS
+    return not following or following[0].plain not in UNITS
 
 
 def _quantity(
@@ -241,7 +186,7 @@ def _quantity(
     later = next((w.plain for w in words[after : after + 4] if w.start >= stop), "")
     if half and not dimension and later in TIMES:
         return Quantity(value, "times", " ".join(text[first.start : stop].split()), value, "",
-                        False, reach=stop - last.end)  # fmt: skip
+                        False, reach=stop - last.end, start=first.start)  # fmt: skip
     if number.kind == "share" and dimension and dimension != "share":
         value /= 100
     elif number.kind == "share" or (value == 0.5 and not dimension and first.plain != "0.5"):
@@ -250,7 +195,7 @@ def _quantity(
         dimension = number.kind
     before = text[max(0, first.start - 2) : first.start].strip()[-1:]
     if before in "$€£" and before:
-        dimension, factor, stop = _UNITS[before][0], 1.0, end
+        dimension, factor, stop = UNITS[before][0], 1.0, end
     if implied and dimension != "time":
         return None
     noun = ""
@@ -269,6 +214,8 @@ def _quantity(
         reach=stop - last.end if dimension or half else 0,
         unit=" ".join(plain(text[end:stop]).replace("-", " ").split()),
         ordinal=number.ordinal,
+        start=first.start,
+        bound=bound_of(text, words, index, max(stop, last.end)),
     )
 
 
@@ -283,11 +230,11 @@ def _unit(text: str, end: int, *, attached: bool) -> tuple[str, float, int]:
     is_joined = match.start(1) == end
     if is_joined and spelling == "s":  # "the 1970s"
         return "", 1.0, match.end()
-    if spelling in ("a", "an") or spelling not in _UNITS:
+    if spelling in ("a", "an") or spelling not in UNITS:
         return "", 1.0, end
     if len(spelling) == 1 and spelling.isalpha() and not attached:
         return "", 1.0, end
-    dimension, factor = _UNITS[spelling]
+    dimension, factor = UNITS[spelling]
     return dimension, factor, match.end()
 
 
@@ -392,11 +339,6 @@ def wrong_calendar_word(claim: Sequence[Token], evidence: Sequence[Token]) -> st
             if _is_calendar(token, names) and names[token.plain] not in stated:
                 return token.text
     return ""
-
-
-def is_unit(word: str) -> bool:
-    """Whether a word in plain form names a unit."""
-    return word in _UNITS or word in _SCALE_NAMES
 
 
 def is_calendar_name(word: str) -> bool:

@@ -8,10 +8,17 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
-from grouse_adapters.lexical.facts import is_calendar_name, is_unit
-from grouse_adapters.lexical.languages import LANGUAGES
+from grouse_adapters.lexical.facts import is_calendar_name
+from grouse_adapters.lexical.languages import LANGUAGES, word_set
 from grouse_adapters.lexical.text import Token
+from grouse_adapters.lexical.units import is_unit
 
+_TITLES: Final = word_set(
+    "mr mrs ms miss dr prof sir dame lady lord king queen duke duchess prince princess count baron "
+    "bishop pope saint st father brother sister captain colonel general president mayor judge "
+    "justice madame monsieur mademoiselle mme mlle docteur maitre roi reine duc comte eveque abbe "
+    "pere frere soeur herr frau"
+)
 _SAME_NAME: Final = 82.0  # of 100: spelling variants and endings of a name
 
 
@@ -36,6 +43,7 @@ def proper_names(text: str, words: Sequence[Token], code: str) -> tuple[tuple[To
             and (inner_capital or (not capital_nouns and not starts))
             and (token.content or inner_capital)
             and not is_unit(token.plain)
+            and token.plain not in _TITLES
         )
         if not is_name:
             continue

@@ -114,8 +114,6 @@ def number_at(text: str, words: Sequence[Token], index: int, code: str) -> Numbe
         return part
     ordinals = _ORDINALS.get(code, _EMPTY)
     if word in ordinals:
-        if part and words[index - 1].plain in _ONE and _follows(words, index + 1, _OF):
-            return part
         return Number(ordinals[word], index + 1, ordinal=True)
     if word in _ONE and index + 1 < len(words) and (word != "a" or code == "en"):
         joined = _article(text, words, index, code)
@@ -131,7 +129,9 @@ def _article(text: str, words: Sequence[Token], index: int, code: str) -> Number
     if following in _HALVES and following != "half":
         return None
     part = _part(words, index + 1, 1.0, code)
-    if part and (following in _ALWAYS_PARTS or _follows(words, index + 2, _OF)):
+    # "by a fifth", "a third of it", but "a third jar".
+    counts = index + 2 < len(words) and words[index + 2].content
+    if part and (following in _ALWAYS_PARTS or not counts):
         return part
     share = _one_in(words, index, 1.0, index + 1, code)
     if share:

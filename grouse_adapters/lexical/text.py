@@ -99,6 +99,8 @@ def stem(word: str, code: str) -> str:
     if code == "en":  # British and American spelling
         result = re.sub(r"(?<=\w{3})is(?=$|e$|ation$)", "iz", result)
         result = re.sub(r"(?<=\w{2})our$", "or", result)
+    if code == "fr" and len(result) > 4:  # without its accent "formée" keeps an e
+        result = result.rstrip("e")
     # Derivation that stemmers leave alone (forager, foraging) shows after the seventh letter.
     return result[:7]
 

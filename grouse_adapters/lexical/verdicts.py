@@ -28,7 +28,7 @@ are compared exactly and need no such warning."""
 
 _MOSTLY: Final = 0.75  # share of the expected statements for completeness 4
 _PARTLY: Final = 0.4  # the same for completeness 3
-_BESIDE: Final = 0.15  # share of superfluous statements up to which relevancy is 4
+_BESIDE: Final = 0.2  # share of superfluous statements up to which relevancy is 4
 _HALF: Final = 0.5  # the same for relevancy 3
 _ANSWERS_SHARE: Final = 0.5  # of the question's words, in an answer without an expected answer
 
