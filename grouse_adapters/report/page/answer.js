@@ -34,7 +34,8 @@ function citationButton(text, referenceCount) {
   const numbers = citedNumbers(text);
   const missing = numbers.filter((value) => value < 1 || value > referenceCount);
   const label = `Show reference ${numbers.join(", ")}${missing.length ? `; there is no reference ${missing.join(", ")}` : ""}`;
-  return make("button", { type: "button", class: missing.length ? "cite missing" : "cite", "data-cites": numbers.join(" "), "aria-label": label, title: missing.length ? label : null }, text);
+  // No button element: lines would break around it, before the full stop.
+  return make("span", { role: "button", tabindex: 0, class: missing.length ? "cite missing" : "cite", "data-cites": numbers.join(" "), "aria-label": label, title: missing.length ? label : null }, text);
 }
 
 function appendCited(host, text, referenceCount) {
@@ -99,22 +100,40 @@ function referencesElement(references) {
 function linkCitations(host) {
   const cards = [...host.querySelectorAll(".reference")];
   let pinned = null;
+  let shown = null;
   const show = (source) => {
+    if (source === shown) return; // else scrolling the references by hand would be undone
+    shown = source;
     const cited = new Set(source ? source.dataset.cites.split(" ") : []);
     for (const card of cards) card.classList.toggle("cited", cited.has(card.dataset.number));
     for (const other of host.querySelectorAll(".pointing")) other.classList.remove("pointing");
     if (source) source.classList.add("pointing");
+    bringIn(cards.find((card) => cited.has(card.dataset.number)));
+  };
+  // Only inside the references' own scroller: what the reader points at must not move away.
+  const side = host.querySelector(".references-side");
+  const bringIn = (card) => {
+    if (!card || side.scrollHeight <= side.clientHeight) return;
+    const [top, bottom] = [card.offsetTop, card.offsetTop + card.offsetHeight];
+    if (top < side.scrollTop || bottom > side.scrollTop + side.clientHeight) side.scrollTop = top - 28;
   };
   const sourceOf = (event) => event.target.closest("[data-cites]");
   host.addEventListener("pointerover", (event) => show(sourceOf(event) || pinned));
   host.addEventListener("pointerleave", () => show(pinned));
   host.addEventListener("focusin", (event) => show(sourceOf(event) || pinned));
-  host.addEventListener("click", (event) => {
+  const choose = (event) => {
     const source = sourceOf(event);
     if (!source) return;
     pinned = source;
     show(source);
     const first = cards.find((card) => card.classList.contains("cited"));
     if (first && source.matches(".cite")) first.scrollIntoView({ block: "nearest" });
+  };
+  host.addEventListener("click", choose);
+  host.addEventListener("keydown", (event) => {
+    if (event.target.matches(".cite, .sentence") && (event.key === "Enter" || event.key === " ")) {
+      event.preventDefault();
+      choose(event);
+    }
   });
 }

@@ -131,16 +131,17 @@ function makeDetail({ draw, move, place, onChange, closed, names }) {
       const title = make("h2", { id: "detail-title", dir: "auto", tabindex: -1 }, item.key);
       const texts = make("div", { class: "side-by-side" },
         make("div", { class: "side" }, answerPart(detail, names), expectedPart(detail)),
-        make("div", { class: "side references-side" }, part("References", referencesElement(detail.references))));
+        make("div", { class: "side references-side", role: "region", "aria-label": "References", tabindex: 0 }, part("References", referencesElement(detail.references))));
       const facts = [];
       detail.runs.forEach((run, index) => {
         if (run) facts.push(fold(names.length > 1 ? `How it was judged: ${names[index]}` : "How it was judged", factList(run.facts)));
       });
-      panel.replaceChildren(bar, make("div", { class: "detail-body" },
+      const body = make("div", { class: "detail-body" },
         title, summary, part("Question", quoted("p", "question", detail.question)), before, texts, after,
         make("section", { class: "part folds" },
-          detail.metadata.length ? fold("Metadata", factList(detail.metadata), true) : null, ...facts)));
-      linkCitations(panel);
+          detail.metadata.length ? fold("Metadata", factList(detail.metadata), true) : null, ...facts));
+      panel.replaceChildren(bar, body);
+      linkCitations(body);
       keepInView(anchor(), () => {
         panel.hidden = false;
         document.body.classList.add("with-detail");

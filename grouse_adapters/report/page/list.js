@@ -15,7 +15,8 @@ function makeList(host, { label, columns, render, open, isOpen }) {
   const none = make("p", { class: "none", hidden: true }, "Nothing matches. Clear the search or choose another filter.");
   const grid = make("div", { role: "grid", class: "list", "aria-label": label, "aria-colcount": columns.length },
     make("div", { role: "rowgroup" }, heading), body);
-  host.append(grid, none);
+  const cut = make("p", { class: "none", hidden: true });
+  host.append(grid, none, cut);
 
   function rowHeight() {
     return parseFloat(getComputedStyle(grid).getPropertyValue("--row-height")) || 64;
@@ -32,6 +33,8 @@ function makeList(host, { label, columns, render, open, isOpen }) {
   function draw() {
     const height = rowHeight();
     const [first, last] = range(height);
+    cut.hidden = !printing.now || items.length <= PRINTED_ROWS;
+    cut.textContent = cut.hidden ? "" : `Printed: the first ${PRINTED_ROWS} of ${number(items.length)}. Filter to print others.`;
     body.style.height = printing.now ? "auto" : `${items.length * height}px`;
     const wanted = new Set();
     for (let at = first; at < last; at += 1) wanted.add(at);

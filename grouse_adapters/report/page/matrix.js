@@ -3,7 +3,7 @@
 const SPARE = 3;
 
 function squareSize(columns, compare) {
-  const size = columns <= 12 ? 24 : columns <= 40 ? 22 : 18;
+  const size = columns <= 12 ? 23 : columns <= 40 ? 22 : 18;
   return compare ? Math.max(size, 22) : size;
 }
 
@@ -11,7 +11,7 @@ function squareSize(columns, compare) {
 function makeMatrix(metric, { find, matches, open, compare }) {
   let types = [];
   let columns = [];
-  let size = 24;
+  let size = 23;
   let active = [0, 0];
   let near = false;
   const drawn = new Map();
@@ -26,6 +26,7 @@ function makeMatrix(metric, { find, matches, open, compare }) {
   const card = make("section", { class: "matrix", "aria-labelledby": titleId },
     make("h3", { id: titleId }, metric.title, " ", tally), scroller);
 
+  const pattern = make("span", { role: "gridcell" });
   let rowElements = [];
 
   function labelCounts(type) {
@@ -42,6 +43,7 @@ function makeMatrix(metric, { find, matches, open, compare }) {
   function lay() {
     size = squareSize(columns.length, compare);
     card.style.setProperty("--square", `${size}px`);
+    card.classList.toggle("many", columns.length > 12);
     card.style.setProperty("--columns", columns.length);
     const longest = Math.min(16, Math.max(0, ...columns.map((column) => page.columns[column][0].length)));
     card.style.setProperty("--head-height", `${Math.ceil(longest * 6.4) + 14}px`);
@@ -86,21 +88,26 @@ function makeMatrix(metric, { find, matches, open, compare }) {
 
   function cell(at, place) {
     const row = find(types[at], columns[place]);
-    const element = make("span", {
-      role: "gridcell", "aria-colindex": place + 2,
-      class: row ? squareClass(row, metric) + (matches(row, metric) ? "" : " dim") : "square none",
-      "aria-label": row ? squareLabel(row, metric) : `${page.types[types[at]]}, ${page.columns[columns[place]][0]}: no test`,
-    });
+    // Without make(): thousands of squares are drawn for one letter of a search.
+    const element = pattern.cloneNode(false);
+    element.className = cellClass(row);
+    element.setAttribute("aria-colindex", place + 2);
+    element.setAttribute("aria-label", row ? squareLabel(row, metric) : `${page.types[types[at]]}, ${page.columns[columns[place]][0]}: no test`);
     element.dataset.at = `${at} ${place}`;
-    element.style.left = `calc(var(--type-width) + ${place * size}px)`;
+    element.style.left = `${place * size}px`;
     return element;
+  }
+
+  function cellClass(row) {
+    if (!row) return "square none";
+    return matches(row, metric) ? squareClass(row, metric) : `${squareClass(row, metric)} dim`;
   }
 
   function draw() {
     const wantedCells = new Set();
     if (types.length && columns.length) {
       wantedCells.add(active.join(" "));
-      if (near || printing.now) {
+      if ((near && !card.hidden) || printing.now) {
         const [top, bottom, left, right] = bounds();
         for (let at = top; at < bottom; at += 1) {
           for (let place = left; place < right; place += 1) wantedCells.add(`${at} ${place}`);
@@ -205,7 +212,7 @@ function makeMatrix(metric, { find, matches, open, compare }) {
   new IntersectionObserver((entries) => {
     near = entries[entries.length - 1].isIntersecting;
     redraw();
-  }, { rootMargin: "300px" }).observe(card);
+  }, { rootMargin: "150px" }).observe(card);
   onPrint.push(draw);
 
   return {
@@ -213,9 +220,16 @@ function makeMatrix(metric, { find, matches, open, compare }) {
     metric,
     show(nextTypes, nextColumns, visible) {
       card.hidden = !visible;
+      const same = String(types) === String(nextTypes) && String(columns) === String(nextColumns);
       types = nextTypes;
       columns = nextColumns;
-      lay();
+      if (!same) lay();
+      else if (visible) {
+        for (const [key, element] of drawn) {
+          const [at, place] = key.split(" ").map(Number);
+          element.className = cellClass(find(types[at], columns[place]));
+        }
+      }
       draw();
     },
     focusOn(row) {

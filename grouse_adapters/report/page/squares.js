@@ -21,7 +21,7 @@ function differs(row, metric) {
 
 function wanted(row, metric) {
   const condition = row.conditions[metric.index];
-  return condition === "==None" ? "not applicable" : condition.replace("==", "");
+  return condition === "==None" ? "not applicable" : condition.replace("==", "").replace("<=", "≤ ").replace(">=", "≥ ").replace("<", "< ").replace(">", "> ");
 }
 
 function gradeAndOutcome(row, metric, run) {
