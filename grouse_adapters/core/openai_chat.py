@@ -9,7 +9,6 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from grouse_adapters.core.chat import ChatReply
@@ -19,10 +18,16 @@ from grouse_adapters.core.metrics import JsonSchema
 from grouse_adapters.core.openai_answers import (
     field_of,
     message_of,
-    retry_after,
     text_of,
     tokens_of,
     what_was_said,
+)
+from grouse_adapters.core.openai_server import (
+    RefusedError,
+    checked_address,
+    find_key,
+    one_line,
+    status_error,
 )
 from grouse_adapters.core.prices import KeptPrices, Pricing
 
@@ -35,12 +40,6 @@ Structured = Literal["json_schema", "json_object", "text"]
 
 _STEPS: Final[tuple[Structured, ...]] = ("json_schema", "json_object", "text")
 _REASONING: Final = re.compile(r"(^|/)(o[1-9]|gpt-5)(?!.*chat)", re.IGNORECASE)
-_CONTEXT: Final = re.compile(r"context.{0,20}(length|size|window)|too many tokens|maximum.*tokens")
-_BAD_KEY: Final = re.compile(
-    r"api.?key.{0,20}(not valid|invalid|expired)|(invalid|incorrect) api.?key"
-)
-_FLAGGED: Final = re.compile(r"moderation|content.?(filter|management|policy)")
-_NO_KEY: Final = "no-key"
 _CONNECT_SECONDS: Final = 10.0  # an address that drops packets is told from a slow model
 
 
@@ -59,18 +58,6 @@ class _Dialect:
             token_parameter=max(self.token_parameter, other.token_parameter, key=len),
             temperature=self.temperature and other.temperature,
         )
-
-
-class _RefusedError(ChatError):
-    """Status 400 or the like: something in the request is not known to the server."""
-
-    def __init__(self, message: str, parameter: object) -> None:
-        super().__init__(message, kind="bad_request")
-        self.parameter = parameter
-
-    def about(self, name: str) -> bool:
-        """Whether it is this parameter; a server that names none may quote the prompt instead."""
-        return self.parameter == name if self.parameter else name in str(self)
 
 
 class OpenAIChat:
@@ -125,12 +112,12 @@ class OpenAIChat:
             raise ConfigurationError("temperature must be between 0 and 2.")
         if structured not in _STEPS:
             raise ConfigurationError(f"structured must be one of {', '.join(_STEPS)}.")
-        base_url = _checked_address(base_url or os.environ.get("OPENAI_BASE_URL"))
+        base_url = checked_address(base_url or os.environ.get("OPENAI_BASE_URL"))
         if reasoning is None:
             reasoning = bool(_REASONING.search(model))
         self._model = model
         self._base_url = base_url
-        self._key = _find_key(api_key, api_key_env, needed=base_url is None)
+        self._key = find_key(api_key, api_key_env, needed=base_url is None)
         self._timeout = timeout
         self._max_tokens = max_tokens or (16_384 if reasoning else 2_048)
         self._temperature = temperature
@@ -267,44 +254,16 @@ class OpenAIChat:
         )
 
     def _status_error(self, error: openai.APIStatusError) -> ChatError | ConfigurationError:
-        status = error.status_code
-        said = self._clean(what_was_said(error))
-        place = self._base_url or "OpenAI"
-        if status in (400, 403) and (
-            error.code == "content_filter" or _FLAGGED.search(said.lower())
-        ):
-            return ChatError(f"the server's filter refused: {said}", kind="content_filter")
-        if status in (401, 403) or (status == 400 and _BAD_KEY.search(said.lower())):
-            return ConfigurationError(
-                f"{place} refused the key ({status}: {said}): check the key and what it may use."
-            )
-        if status == 404:
-            return ConfigurationError(
-                f"{place} does not know the model {self._model!r} ({status}: {said}): "
-                "check the model's name and the base URL."
-            )
-        if status == 402 or (status == 429 and "insufficient_quota" in (error.code, error.type)):
-            return ConfigurationError(
-                f"The account at {place} has no credit left ({status}: {said}): add some."
-            )
-        if status == 429:
-            return ChatError(
-                f"rate limit: {said}",
-                kind="rate_limit",
-                retryable=True,
-                retry_after=retry_after(error.response.headers),
-            )
-        if status >= 500 or status in (408, 409):
-            return ChatError(
-                f"server error {status}: {said}",
-                kind="server_error",
-                retryable=True,
-                retry_after=retry_after(error.response.headers),
-            )
-        too_long = error.code == "context_length_exceeded" or _CONTEXT.search(said.lower())
-        if too_long or status == 413:
-            return ChatError(f"the prompt is too long: {said}", kind="context_length")
-        return _RefusedError(f"request refused ({status}): {said}", error.param)
+        return status_error(
+            error.status_code,
+            self._clean(what_was_said(error)),
+            model=self._model,
+            place=self._base_url or "OpenAI",
+            headers=error.response.headers,
+            code=error.code,
+            kind=error.type,
+            parameter=error.param,
+        )
 
     def _line_error(self, error: Exception) -> ChatError:
         """What broke below HTTP. The SDK calls most of it a timeout: aiohttp's error decides."""
@@ -323,53 +282,12 @@ class OpenAIChat:
         return ChatError("the connection was lost", kind="connection", retryable=True)
 
     def _clean(self, text: str) -> str:
-        """One line without the key."""
-        if self._key != _NO_KEY and len(self._key) >= 4:
-            text = text.replace(self._key, "[key]")
-        return " ".join(text.split())[:300].rstrip(".")
-
-
-def _checked_address(base_url: str | None) -> str | None:
-    if not base_url or not base_url.strip():
-        return None
-    base_url = base_url.strip().rstrip("/")
-    try:
-        parts = urlsplit(base_url)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        named = parts.username is not None
-    except ValueError:  # a port that is no number, brackets that do not close
-        known, named = None, False
-    if named:
-        raise ConfigurationError(
-            "The base URL holds a user name: give the key in api_key or in a variable instead."
-        )
-    if not known or re.search(r"\s", base_url):
-        raise ConfigurationError(
-            f"The base URL {base_url!r} is no address: write it like http://host:port/v1."
-        )
-    return base_url
-
-
-def _find_key(api_key: str | None, api_key_env: str | None, *, needed: bool) -> str:
-    variable = api_key_env or "OPENAI_API_KEY"
-    key = (api_key or os.environ.get(variable, "")).strip()
-    if key:
-        if not re.fullmatch(r"[!-~]+", key):
-            raise ConfigurationError(
-                "The API key holds a character that no key has: copy it once more."
-            )
-        return key
-    if needed or api_key_env is not None:
-        raise ConfigurationError(
-            f"No API key: set {variable}, or name another variable, or give the base URL of a "
-            "server that needs none."
-        )
-    return _NO_KEY
+        return one_line(text, key=self._key)
 
 
 def _weaker(dialect: _Dialect, error: ChatError, *, asked_schema: bool) -> _Dialect | None:
     """The next thing to try after a refused request, None when nothing is left to leave out."""
-    if not isinstance(error, _RefusedError):
+    if not isinstance(error, RefusedError):
         return None
     if dialect.token_parameter == "max_tokens" and "max_completion_tokens" in str(error):
         return replace(dialect, token_parameter="max_completion_tokens")
