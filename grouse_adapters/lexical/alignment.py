@@ -68,6 +68,15 @@ class Alignment:
         return found
 
     @cached_property
+    def _alike(self) -> Mapping[int, Sequence[int]]:
+        """Per wanted statement the given ones that it is among the likest of."""
+        found: dict[int, list[int]] = {index: [] for index in range(len(self.wanted))}
+        for given, scores in enumerate(self.likeness):
+            for wanted in scores:
+                found[wanted].append(given)
+        return found
+
+    @cached_property
     def counterparts(self) -> Mapping[int, int]:
         """Wanted statement by given statement, one to one, likest pairs first."""
         pairs = sorted(
@@ -103,10 +112,8 @@ class Alignment:
         """
         features = self.wanted[wanted].stretch.features
         best = (0.0, 0.0)
-        for index, given in enumerate(self.given):
-            said = given.stretch.features & features
-            if not said:
-                continue
+        for index in self._alike[wanted]:
+            said = self.given[index].stretch.features & features
             own = self.counterparts.get(index)
             told = self.wanted[own].stretch.features if own not in (None, wanted) else frozenset()
             mass = self._evidence.mass(said - told)

@@ -101,6 +101,8 @@ class Reading:
         cut = False
         following = {s.number - 1: s for s in opening.sentences}
         for sentence in opening.sentences:
+            if cut:
+                break
             if sentence.kind == "lead_in":
                 continue
             if is_announcement(

@@ -13,6 +13,7 @@ from grouse_adapters.lexical.opposites import excluded
 _ALIGNED: Final = 0.4  # share of a clause's words that makes it say something about the same thing
 _LIKE: Final = 0.6  # the same where a negation or a number is compared
 
+_MOST_CLAUSES: Final = 60  # of one statement; beyond, it is a text without full stops
 _AROUND: Final = 4  # words on either side of an opposite, one of which both statements share
 
 # Words that deny without a negation, or that a negation stands in for: with one of them on either
@@ -46,7 +47,7 @@ def clash(claim: Stretch, evidence: Sequence[Stretch], told: Stretch | None = No
         evidence: the stretches it may rest on.
         told: the expected statement that it retells, if one does.
     """
-    for own in claim.clauses:
+    for own in claim.clauses[:_MOST_CLAUSES]:
         if len(own.stems) < 2:
             continue
         near = _nearest(own, evidence)

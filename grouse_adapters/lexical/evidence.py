@@ -97,13 +97,19 @@ class Stretch:
                 groups.append([])
             groups[-1].append(word)
             end = word.end
-        return tuple(_clause(self.text, group, self.code) for group in groups if group)
+        rest = list(self.quantities)[::-1]
+        found: list[Clause] = []
+        for group in filter(None, groups):
+            own: list[Quantity] = []
+            while rest and rest[-1].start < group[-1].end:
+                own.append(rest.pop())
+            found.append(_clause(self.text, group, self.code, tuple(own)))
+        return tuple(found)
 
 
-def _clause(text: str, words: Sequence[Token], code: str) -> Clause:
+def _clause(text: str, words: Sequence[Token], code: str, found: tuple[Quantity, ...]) -> Clause:
     language = LANGUAGES.get(code)
     stems = frozenset(word.stem for word in words if word.content)
-    found = quantities(text, words, code)
     if language is None:
         return Clause(tuple(words), stems, frozenset(), False, False, 0, found)
     negated: set[str] = set()
@@ -171,6 +177,7 @@ class Evidence:
             stem for stem, owners in spread.items() if self.count >= 3 and len(owners) > limit
         }
         self._quantities: dict[int, tuple[Quantity, ...]] = {}
+        self._rarity: dict[str, float] = {}
 
     def weight(self, stem: str) -> float:
         """How much a shared word says: less when most references have it."""
@@ -180,8 +187,12 @@ class Evidence:
         """How much a word or number tells references apart: 1 in one of them, near 0 in all."""
         if self.count < 2:
             return 1.0
-        spread = self._spread.get(feature, 1)
-        return log((self.count + 1) / (spread + 0.5)) / log((self.count + 1) / 1.5)
+        known = self._rarity.get(feature)
+        if known is None:
+            spread = self._spread.get(feature, 1)
+            known = log((self.count + 1) / (spread + 0.5)) / log((self.count + 1) / 1.5)
+            self._rarity[feature] = known
+        return known
 
     def mass(self, features: Iterable[str]) -> float:
         """The rarity of some features together: about the number of telling words."""
