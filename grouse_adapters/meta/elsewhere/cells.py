@@ -45,11 +45,11 @@ def settled(cell: Cell) -> Cell:
         if said.startswith(_NOT_APPLICABLE):
             return Cell(NULL, cell.reason)
         if said.startswith((_JUDGE_FAILED, "failed")):
-            return Cell(failed=_failure(cell.reason))
+            return Cell(failed=failure(cell.reason))
     reason = cell.reason
     if value == NULL and not reason and str(cell.value).casefold().startswith(_NOT_APPLICABLE):
         reason = str(cell.value)
-    return Cell(value, reason, cell.unit)
+    return Cell(value, reason, cell.unit, cell.blank)
 
 
 def grade_of(
@@ -70,7 +70,7 @@ def grade_of(
     if cell.value == NULL:
         return NotApplicable(reason=_without(_NOT_APPLICABLE, cell.reason) or f"{where} says so.")
     if math.isnan(cell.value):
-        return _unsaid(where, options)
+        return None if cell.blank and options.nan is None else _unsaid(where, options)
     row = METRICS[metric]
     value = float(cell.value)
     if len(row.scale.values) == 2:
@@ -114,7 +114,7 @@ def _read(text: str, cell: Cell) -> object:
     if plain in _NULLS or plain.startswith(_NOT_APPLICABLE):
         return NULL
     if plain == "failed" or plain.startswith(_JUDGE_FAILED):
-        return _failure(cell.reason or text)
+        return failure(cell.reason or text)
     if plain in ("true", "false"):
         return plain == "true"
     if plain in ("nan", ""):
@@ -124,7 +124,8 @@ def _read(text: str, cell: Cell) -> object:
     raise ValueError
 
 
-def _failure(text: str) -> Failed:
+def failure(text: str) -> Failed:
+    """A failed grade from what a tool says about it."""
     return Failed(
         error_kind="unreadable",
         error=_without(_JUDGE_FAILED, text) or "The judge gave no usable grade.",

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from grouse_adapters.core.errors import InputError
-from grouse_adapters.core.grades import Failed
 from grouse_adapters.core.metrics import METRICS
+from grouse_adapters.meta.elsewhere.cells import failure
 from grouse_adapters.meta.elsewhere.judged import Cell, Row, Table
 
 # DeepEval writes one model under two sets of names.
@@ -88,7 +88,7 @@ def _row(path: Path, number: int, case: Mapping[str, Any]) -> Row:
 def _cell(metric: Mapping[str, Any]) -> Cell:
     error, reason = metric.get("error"), metric.get("reason") or ""
     if error:
-        return Cell(failed=Failed(error_kind="unreadable", error=str(error)))
+        return Cell(failed=failure(str(error)))
     if not str(metric["name"]).startswith(_OURS):
         return Cell(metric.get("score"), reason)
     said = _GRADE.match(reason)

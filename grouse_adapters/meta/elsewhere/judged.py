@@ -80,12 +80,14 @@ class Cell:
         value: true or false, a number, or a text; NaN where there is no value and no word why.
         reason: the explanation that stands next to it.
         unit: of a number; None: unknown.
+        blank: there is nothing in the cell, which in most tables means that nobody was asked.
         failed: the failure, where the file says that there was one; the rest is then void.
     """
 
     value: Any = math.nan
     reason: str = ""
     unit: Unit | None = None
+    blank: bool = False
     failed: Failed | None = None
 
 

@@ -26,10 +26,10 @@ _NO_GRADES: Final = frozenset({*ID_COLUMNS, *_TEXTS, _REASONS, "metadata", "cond
 def table_of(path: Path, rows: Sequence[Mapping[str, Any]], *, from_csv: bool) -> Table:
     """A table from its rows.
 
-    An empty cell and one that a row does not have mean that the metric was not asked, null that it
-    does not apply. RAGAS writes NaN for what does not apply and for what failed, and a table shows
-    that as an empty cell or null: there both are a NaN, unless a column ``<metric>_reason``, or
-    ``reasons`` by metric, says more.
+    An empty cell and one that a row does not have mean that the metric was not asked, unless the
+    reader is told what a NaN stands for; null means that it does not apply. RAGAS writes NaN for
+    what does not apply and for what failed, and a table shows that as an empty cell or null: there
+    both are a NaN, unless a column ``<metric>_reason``, or ``reasons`` by metric, says more.
 
     Raises:
         InputError: an id or text is of a wrong type.
@@ -135,8 +135,8 @@ def _cells(row: Mapping[str, Any], *, empty_is_nan: bool, from_csv: bool) -> dic
         empty = value is None or (isinstance(value, str) and not value.strip())
         if not empty:
             cells[name] = Cell(value, reason)
-        elif empty_is_nan or reason:
-            cells[name] = Cell(math.nan, reason)
-        elif not from_csv and value is None:
+        elif not from_csv and value is None and not empty_is_nan and not reason:
             cells[name] = Cell(NULL)
+        else:
+            cells[name] = Cell(math.nan, reason, blank=not empty_is_nan)
     return cells
