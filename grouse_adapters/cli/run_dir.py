@@ -6,18 +6,21 @@ a sample wins, so that nothing that was paid for is ever overwritten.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Literal, NoReturn, Self
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from grouse_adapters.cli.run_folder import (
+    PAGE_FILE,
+    REPORT_FILE,
+    RUN_FILE,
+    TESTS_FILE,
+    RunFolder,
+    write_atomically,
+)
 from grouse_adapters.core.errors import ConfigurationError, InputError
 from grouse_adapters.core.grades import Judgement
 from grouse_adapters.core.metrics import Citations, MetricName
@@ -25,17 +28,21 @@ from grouse_adapters.core.rows import read_line, to_line
 from grouse_adapters.core.sample import Sample
 from grouse_adapters.report.aggregates import Report
 
-if sys.platform != "win32":
-    import fcntl
+__all__ = [
+    "JUDGEMENTS_FILE",
+    "PAGE_FILE",
+    "REPORT_FILE",
+    "RUN_FILE",
+    "TESTS_FILE",
+    "RunDir",
+    "RunSettings",
+    "row_key",
+    "write_atomically",
+]
 
-RUN_FILE: Final = "run.json"
 JUDGEMENTS_FILE: Final = "judgements.jsonl"
-REPORT_FILE: Final = "report.json"
-TESTS_FILE: Final = "tests.jsonl"
-PAGE_FILE: Final = "report.html"
 
 _NO_ROW: Final = -1
-_SHOWN_CHARACTERS: Final = 60
 
 
 class RunSettings(BaseModel):
@@ -74,7 +81,7 @@ def row_key(sample: Sample, line_number: int) -> str:
     return f"line {line_number} {sample.content_hash()[:16]}"
 
 
-class RunDir:
+class RunDir(RunFolder):
     """A run directory in use by this process alone. Use one thread at a time.
 
     Every sample of the input goes through ``admit``; those it says yes to are judged and given to
@@ -87,37 +94,37 @@ class RunDir:
         resumed: whether there was a run to continue.
     """
 
-    def __init__(self, path: Path, settings: RunSettings, *, resume: bool) -> None:
-        self.path = path
+    rows_file: ClassVar[str] = JUDGEMENTS_FILE
+    rows_are: ClassVar[str] = "judgements"
+
+    def __init__(
+        self, path: Path, settings: RunSettings, *, resume: bool, run_file: str = RUN_FILE
+    ) -> None:
         self.settings = settings
         # One 16-byte digest and one offset per row; the rows themselves stay on disk. Rows that
         # were found go by key and content, since an edited sample is judged again.
         self._found: dict[bytes, tuple[int, bool]] = {}
         self._admitted: dict[bytes, int] = {}
-        self._descriptor = -1
-        self._size = 0
-        self._made = _make_folder(path)
-        _refuse_foreign(path)
-        try:
-            self._descriptor = _open_for_appending(self.judgements_path)
-            self._lock()
-            self.resumed = self._begin(resume=resume)
-        except BaseException:
-            self.close()
-            raise
+        # What is told apart by its own run file stands in the folder of another run.
+        self.own_files = (TESTS_FILE,) if run_file == RUN_FILE else ()
+        super().__init__(path, settings, resume=resume, run_file=run_file)
 
     @classmethod
-    def create(cls, path: str | Path, settings: RunSettings) -> RunDir:
+    def create(cls, path: str | Path, settings: RunSettings, *, run_file: str = RUN_FILE) -> RunDir:
         """Starts a run in a new or empty folder (hidden files do not count).
+
+        Args:
+            run_file: where the settings are kept; another name than that of a run lets
+                judgements stand beside the rows of another run.
 
         Raises:
             ConfigurationError: the folder holds a run or something else, is in use by another
                 process, or cannot be written. One sentence.
         """
-        return cls(Path(path), settings, resume=False)
+        return cls(Path(path), settings, resume=False, run_file=run_file)
 
     @classmethod
-    def resume(cls, path: str | Path, settings: RunSettings) -> RunDir:
+    def resume(cls, path: str | Path, settings: RunSettings, *, run_file: str = RUN_FILE) -> RunDir:
         """Continues the run in ``path``; starts one when there is none yet.
 
         Starting is what a script that always says ``--resume`` means by it. A last row that was
@@ -127,7 +134,7 @@ class RunDir:
             ConfigurationError: the run there had other settings (all differences are named), a
                 row cannot be read, or any reason of ``create``. One sentence.
         """
-        return cls(Path(path), settings, resume=True)
+        return cls(Path(path), settings, resume=True, run_file=run_file)
 
     @property
     def judgements_path(self) -> Path:
@@ -135,36 +142,9 @@ class RunDir:
         return self.path / JUDGEMENTS_FILE
 
     @property
-    def report_path(self) -> Path:
-        """The figures of the run, there once ``write_report`` was called."""
-        return self.path / REPORT_FILE
-
-    @property
-    def page_path(self) -> Path:
-        """The page that shows the run to people."""
-        return self.path / PAGE_FILE
-
-    @property
-    def has_rows(self) -> bool:
-        """Whether anything was judged yet, in this sitting or an earlier one."""
-        return self._size > 0
-
-    @property
     def judged_count(self) -> int:
         """How many admitted samples have a row."""
         return sum(offset != _NO_ROW for offset in self._admitted.values())
-
-    def discard_if_empty(self) -> None:
-        """Takes back what starting left behind when no row was written, so that the same command
-        can be given again once its trouble is mended.
-        """
-        if self.has_rows:
-            return
-        for name in (RUN_FILE, JUDGEMENTS_FILE, TESTS_FILE):
-            (self.path / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # not empty: somebody else uses it by now
-            for folder in self._made:
-                folder.rmdir()
 
     def admit(self, key: str, sample: Sample) -> bool:
         """Takes a sample of the input into the run; True when it has yet to be judged.
@@ -197,20 +177,7 @@ class RunDir:
             raise ValueError("a row needs a key: pass key= or a judgement with an id")
         if judgement.id != key:
             judgement = judgement.model_copy(update={"id": key})
-        line = to_line(judgement)
-        try:
-            written = 0
-            while written < len(line):
-                written += os.write(self._descriptor, line[written:])
-        except OSError as error:
-            with contextlib.suppress(OSError):  # resume cuts the torn row off where this fails
-                os.ftruncate(self._descriptor, self._size)
-            raise ConfigurationError(
-                f"{self.judgements_path} cannot be written ({error.strerror or error}): make room "
-                "and continue with --resume, the judgements so far are kept."
-            ) from None
-        self._admitted[_digest(key)] = self._size
-        self._size += len(line)
+        self._admitted[_digest(key)] = self._append_line(to_line(judgement))
 
     def latest_rows(self) -> Iterator[Judgement]:
         """The last row of every admitted sample that has one, in the order of admission."""
@@ -239,198 +206,29 @@ class RunDir:
         write_atomically(self.report_path, report.model_dump_json(indent=2) + "\n")
         return self.report_path
 
-    def close(self) -> None:
-        """Frees the folder for other processes; may be called twice."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+    def _is_row(self, line: bytes) -> bool:
+        return read_line(line) is not None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _lock(self) -> None:
-        """Takes the folder for this process; the kernel frees it however the process ends."""
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigurationError(
-                f"{self.path} is in use by another run: wait for it to end or choose another "
-                "--output-dir."
-            ) from None
-        except OSError:
-            # Some network file systems have no locks; working without one beats not working.
-            return
-
-    def _begin(self, *, resume: bool) -> bool:
-        """Looks at the folder again, now that it is ours; True when it holds our run."""
-        run_path = self.path / RUN_FILE
-        if not run_path.exists():
-            if os.fstat(self._descriptor).st_size:
-                raise ConfigurationError(
-                    f"{self.path} holds judgements but no {RUN_FILE} that says how they were "
-                    "made: choose another --output-dir."
-                )
-            write_atomically(run_path, self.settings.model_dump_json(indent=2) + "\n")
-            return False
-        if not resume:
-            raise ConfigurationError(
-                f"{self.path} already holds a run: add --resume to continue it or choose another "
-                "--output-dir."
-            )
-        _check_same_run(self.path, _read_settings(run_path), self.settings)
-        self._mend_last_row()
-        wanted = self.settings.metrics
-        for offset, row in self._scan():
-            done = not row.failed and all(metric in row.grades for metric in wanted)
-            self._found[_digest(row.id or "", row.sample.content_hash())] = (offset, done)
-        return True
-
-    def _mend_last_row(self) -> None:
-        """Cuts off what a killed process left of its last row, or ends a row that is whole."""
-        try:
-            with self.judgements_path.open("rb") as stream:
-                start, last = 0, b""
-                for line in stream:
-                    start, last = start + len(last), line
-            if last and not last.endswith(b"\n"):
-                if read_line(last) is not None:
-                    os.write(self._descriptor, b"\n")
-                else:
-                    os.ftruncate(self._descriptor, start)
-            self._size = os.fstat(self._descriptor).st_size
-        except OSError as error:
-            _fail_to_write(self.judgements_path, error)
+    def _begin(self, settings: BaseModel, *, resume: bool) -> bool:
+        resumed = super()._begin(settings, resume=resume)
+        if resumed:
+            wanted = self.settings.metrics
+            for offset, row in self._scan():
+                done = not row.failed and all(metric in row.grades for metric in wanted)
+                self._found[_digest(row.id or "", row.sample.content_hash())] = (offset, done)
+        return resumed
 
     def _scan(self) -> Iterator[tuple[int, Judgement]]:
         """(offset in bytes, row) of every row, one at a time."""
-        with self.judgements_path.open("rb") as stream:
-            offset = 0
-            for number, line in enumerate(stream, start=1):
-                if line.strip():
-                    row = read_line(line)
-                    if row is None:
-                        raise ConfigurationError(
-                            f"{self.judgements_path}, line {number} is not a judgement: delete "
-                            "that line, and its sample is judged again."
-                        )
-                    yield offset, row
-                offset += len(line)
+        for number, offset, line in self._lines():
+            row = read_line(line)
+            if row is None:
+                raise ConfigurationError(
+                    f"{self.judgements_path}, line {number} is not a judgement: delete "
+                    "that line, and its sample is judged again."
+                )
+            yield offset, row
 
 
 def _digest(*parts: str) -> bytes:
     return hashlib.blake2b("\0".join(parts).encode("utf-8"), digest_size=16).digest()
-
-
-def _make_folder(path: Path) -> list[Path]:
-    """Makes the folder; returns what had to be made for it, innermost first."""
-    try:
-        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-        path.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise ConfigurationError(f"{path} is not a folder: choose another --output-dir.") from None
-    except OSError as error:
-        _fail_to_write(path, error)
-    return missing
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Looks before anything is written, so that a wrong folder is left as it was."""
-    try:
-        visible = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
-    except OSError as error:
-        _fail_to_write(path, error)
-    if RUN_FILE not in visible and visible - {JUDGEMENTS_FILE}:
-        raise ConfigurationError(
-            f"{path} is not empty and holds no run: choose another --output-dir."
-        )
-
-
-def _open_for_appending(path: Path) -> int:
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    try:
-        return os.open(path, flags, 0o666)
-    except OSError as error:
-        _fail_to_write(path, error)
-
-
-def _read_settings(path: Path) -> dict[str, Any]:
-    try:
-        settings = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        settings = None
-    if not isinstance(settings, dict):
-        raise ConfigurationError(
-            f"{path} cannot be read: restore it or choose another --output-dir."
-        )
-    return settings
-
-
-def _check_same_run(path: Path, there: dict[str, Any], settings: RunSettings) -> None:
-    here = json.loads(settings.model_dump_json())
-    differences = [
-        f"{name} was {_shown(name, then)} and is now {_shown(name, now)}"
-        for name, then, now in _differences(there, here)
-    ]
-    if differences:
-        raise ConfigurationError(
-            f"{path} holds another run ({'; '.join(differences)}): use the same settings or choose "
-            "another --output-dir."
-        )
-
-
-def _differences(
-    there: dict[str, Any], here: dict[str, Any], prefix: str = ""
-) -> Iterator[tuple[str, Any, Any]]:
-    for name in {**here, **there}:
-        then, now = there.get(name), here.get(name)
-        if isinstance(then, dict) and isinstance(now, dict):
-            yield from _differences(then, now, f"{prefix}{name}.")
-        elif then != now:
-            yield f"{prefix}{name}", then, now
-
-
-def _shown(name: str, value: Any) -> str:
-    if value is None:
-        return "not set"
-    if name == "prompt_fingerprint":
-        return str(value)[:12]
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
-
-
-def write_atomically(path: Path, text: str, *, option: str = "--output-dir") -> None:
-    """Writes a file whole or not at all.
-
-    Args:
-        option: the option with which the user named the place.
-
-    Raises:
-        ConfigurationError: it cannot be written. One sentence.
-    """
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        _fail_to_write(path, error, option)
-
-
-def _fail_to_write(path: Path, error: OSError, option: str = "--output-dir") -> NoReturn:
-    raise ConfigurationError(
-        f"{path} cannot be written ({error.strerror or error}): choose another {option}."
-    ) from None
