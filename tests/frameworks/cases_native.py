@@ -31,7 +31,10 @@ DEV: Final = Path(__file__).parents[1] / "data" / "unit_tests_dev.jsonl"
 _KEY: Final = "sk-native"
 _AT_ONCE: Final = 8
 _ROOM: Final = 100_000
-"""Tokens of a reply, enough for hundreds of statements; RAGAS' own 1,024 do for some twenty."""
+"""Tokens of a reply, enough for hundreds of statements; RAGAS' own limit is 1,024."""
+
+OLD_RAGAS: Final = find_spec("ragas") is not None and version("ragas").startswith("0.3")
+OLD_DEEPEVAL: Final = find_spec("deepeval") is not None and version("deepeval").startswith("4.2")
 
 Outcome = float | Exception | None
 """A score, what was raised, or None for RAGAS' NaN."""
@@ -201,9 +204,8 @@ def ragas_with(**settings: Any) -> Client:
                 return None if found.value is None else float(found.value)
 
             return ask
-        # Version 0.3 embeds on a loop of its own, where this client cannot be used.
-        old = version("ragas").startswith("0.3")
-        embedder = OpenAI(base_url=base_url, api_key=_KEY, max_retries=0) if old else openai
+        # The old one embeds on a loop of its own, where this client cannot be used.
+        embedder = OpenAI(base_url=base_url, api_key=_KEY, max_retries=0) if OLD_RAGAS else openai
         vectors: Any = embedding_factory("openai", model=EMBEDDING_MODEL, client=embedder)
         relevancy = AnswerRelevancy(llm=llm, embeddings=vectors)
 

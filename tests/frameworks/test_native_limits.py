@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from cases_native import (
+    OLD_DEEPEVAL,
+    OLD_RAGAS,
     UNKNOWN_MODEL,
     VARIANTS,
     as_rows,
@@ -36,6 +38,7 @@ Change = Callable[[dict[str, Any]], Any]
 
 RAGAS = [name for name in VARIANTS if name.startswith("ragas")]
 DEEPEVAL = [name for name in VARIANTS if name.startswith("deepeval")]
+DOUBTFUL = "idk" if OLD_DEEPEVAL else "borderline"
 MILL = made_test("mill")
 TWO = labelled(MILL, ("The mill has two wheels.", True, True), ("It grinds rye.", True, False))
 
@@ -74,7 +77,8 @@ def test_an_empty_answer(variant: str, metric: NativeMetric) -> None:
     with serving(NativeOracle([test], [labelled(test)])) as server:
         said = outcomes(variant, metric, [test], server)["empty"]
         assert server.script_errors == ()
-    if variant == "ragas legacy":
+    unchecked = variant == "ragas collections" and metric == "answer_relevancy" and OLD_RAGAS
+    if variant == "ragas legacy" or unchecked:
         assert said == (None if metric == "faithfulness" else 0.0)
     else:
         wanted = "ValueError" if variant in RAGAS else "MissingTestCaseParamsError"
@@ -152,20 +156,20 @@ def test_a_cosine_may_be_negative(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", DEEPEVAL)
 @pytest.mark.parametrize("metric", NATIVE_METRICS)
-def test_borderline_counts_as_yes(variant: str, metric: NativeMetric) -> None:
+def test_a_doubtful_verdict_counts_as_yes(variant: str, metric: NativeMetric) -> None:
     step: Step = (
         "deepeval: faithfulness verdicts"
         if metric == "faithfulness"
         else "deepeval: relevancy verdicts"
     )
-    doubtful = {"verdicts": [{"verdict": "borderline", "reason": "Who knows."}] * 2}
+    doubtful = {"verdicts": [{"verdict": DOUBTFUL, "reason": "Who knows."}] * 2}
     assert score(variant, metric, step, always(doubtful)) == 1.0
 
 
 @pytest.mark.parametrize("variant", [*DEEPEVAL, UNKNOWN_MODEL])
-def test_any_word_but_yes_no_borderline_fails_the_metric(variant: str) -> None:
+def test_any_other_word_fails_the_whole_metric(variant: str) -> None:
     step: Step = "deepeval: faithfulness verdicts"
-    for word in ("idk", "maybe", "No."):
+    for word in ({"idk", "borderline"} - {DOUBTFUL}) | {"maybe", "No."}:
         told = {"verdicts": [{"verdict": "yes"}, {"verdict": word}]}
         said = score(variant, "faithfulness", step, always(told))
         assert type(said).__name__ == "ValidationError"
@@ -258,8 +262,11 @@ def test_one_statement_against_a_mean_in_the_middle(variant: str, metric: Native
     assert rates == [0.0, 0.0]
 
 
-def test_deepeval_gives_only_nought_or_one_in_strict_mode() -> None:
-    with serving(NativeOracle([MILL], [TWO])) as server:
-        client = deepeval_with(strict_mode=True)
+def test_doubt_about_a_claim_counts_where_deepeval_is_told_so() -> None:
+    oracle = NativeOracle([MILL], [TWO])
+    doubtful = {"verdicts": [{"verdict": "yes"}, {"verdict": DOUBTFUL, "reason": "Who knows."}]}
+    replies = changing(oracle, "deepeval: faithfulness verdicts", always(doubtful))
+    with serving(oracle, replies=replies) as server:
+        client = deepeval_with(penalize_ambiguous_claims=True)
         said = outcomes("deepeval with-reason", "faithfulness", [MILL], server, client=client)
-    assert said == {"mill": 0.0}
+    assert said == {"mill": 0.5}
