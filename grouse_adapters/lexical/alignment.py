@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _SAME_SOURCE: Final = 1.25  # times: two statements that cite one reference
 _MOST_PAIRS: Final = 12  # candidates kept per statement
 _MOST_HOLDERS: Final = 60  # statements that share a word; a more frequent one pairs nothing
+_WELL_HELD: Final = 0.35  # share of telling words, of a sentence that a later citation covers
 _ALIKE: Final = 0.7  # likeness a counterpart has at least; chosen on the development scenarios
 
 
@@ -171,4 +172,5 @@ class Alignment:
         if near or next_near:
             return near is next_near
         best, mass = self.best_reference(first)
-        return mass > 0 and best in second.claim.citations
+        whole = self._evidence.mass(first.stretch.features)
+        return best in second.claim.citations and mass >= max(2.0, _WELL_HELD * whole)

@@ -83,5 +83,4 @@ def is_announcement(
     announces = any(word.plain in _ANNOUNCING for word in stretch.words)
     if after_refusal and not counts:
         return len(new) <= _NEW_WORDS + announces
-    most = _NEW_WORDS if announces and not counts else 1 if announces else 0
-    return len(new) <= most
+    return announces and len(new) <= (1 if counts else _NEW_WORDS)

@@ -13,6 +13,7 @@ from grouse_adapters.lexical.opposites import excluded
 _ALIGNED: Final = 0.4  # share of a clause's words that makes it say something about the same thing
 _LIKE: Final = 0.6  # the same where a negation or a number is compared
 
+_MOST_LIMITS: Final = 20  # of one statement
 _MOST_CLAUSES: Final = 60  # of one statement; beyond, it is a text without full stops
 _AROUND: Final = 4  # words on either side of an opposite, one of which both statements share
 
@@ -62,8 +63,10 @@ def clash(claim: Stretch, evidence: Sequence[Stretch], told: Stretch | None = No
 
 def other_bound(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> str:
     """A limit that the evidence sets the other way: "at least" for "at most"."""
-    for quantity in claim:
-        if not quantity.bound:
+    limits = [quantity for quantity in claim if quantity.bound][:_MOST_LIMITS]
+    for quantity in limits:
+        own = {q.bound for q in limits if is_supported(quantity, [q])}
+        if -quantity.bound in own:  # "under three ..., from three on ..."
             continue
         same = [q for q in evidence if q.bound and is_supported(quantity, [q])]
         if same and all(q.bound == -quantity.bound for q in same):

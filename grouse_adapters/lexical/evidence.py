@@ -23,9 +23,9 @@ _CONJUNCTIONS: Final = word_set(
 )
 _ALMOST: Final = word_set("almost virtually practically next presque fast casi quasi quase bijna")
 _ONLY_COMPARED: Final = word_set(
-    "later earlier sooner more less fewer longer only were unless until than exceed exceeds "
-    "before after plus moins avant seulement que mehr weniger spater nur mas menos solo piu meno "
-    "meer minder later mais"
+    "yet encore ancora todavia later earlier sooner more less fewer longer only unless until than "
+    "exceed exceeds before after plus moins avant seulement que mehr weniger spater nur mas menos "
+    "solo piu meno meer minder later mais"
 )
 _DENIALS_CANCEL: Final = frozenset({"en", "de", "nl"})
 _REACH: Final = 8  # words that a negation may reach
@@ -122,8 +122,9 @@ def _clause(text: str, words: Sequence[Token], code: str, found: tuple[Quantity,
             is_small = True  # "almost no", "next to nothing"
             continue
         later = words[index + 1].plain[:1] if index + 1 < len(words) else ""
-        if later.isdigit() or not _ONLY_COMPARED.isdisjoint(around):
-            is_compared = True  # "no later than", "not more than", "were it not for"
+        unreal = around[: min(index, 3)][-2:] == ["were", "it"]  # "were it not for"
+        if later.isdigit() or unreal or not _ONLY_COMPARED.isdisjoint(around):
+            is_compared = True  # "no later than", "not more than"
             continue
         # "nobody who had not passed" denies twice; "ne ... pas", "no ... nunca" deny once.
         is_negative = not is_negative if code in _DENIALS_CANCEL else True

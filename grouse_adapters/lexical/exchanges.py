@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from grouse_adapters.lexical.evidence import Clause, Stretch
 from grouse_adapters.lexical.facts import Quantity, is_supported
 from grouse_adapters.lexical.languages import word_set
+from grouse_adapters.lexical.names import TITLES
 from grouse_adapters.lexical.text import Token
 
 _NEAR: Final = 7  # words on either side that a number or name is read with
@@ -66,6 +67,8 @@ def replaced(claim: Stretch, told: Stretch) -> tuple[Quantity, Quantity] | None:
     """A number of the claim that stands in place of another of the statement it retells."""
     own = [q for q in claim.quantities if not q.implied]
     stated = [q for q in told.quantities if not q.implied]
+    if len(own) > _MOST_SLOTS or len(stated) > _MOST_SLOTS:
+        return None
     new = [q for q in own if not is_supported(q, stated)]
     lost = [q for q in stated if not is_supported(q, own)]
     if len(new) != 1 or len(lost) != 1 or new[0].ordinal or len(own) > len(stated):
@@ -166,16 +169,24 @@ def _ways(stretch: Stretch) -> Iterator[tuple[str, str]]:
 
 
 def roles(clause: Clause) -> set[tuple[str, str, str]]:
-    """Doer, word, done to: names around a word, in the active and the passive."""
-    names = [(i, w.plain) for i, w in enumerate(clause.words) if w.text[:1].isupper() and w.content]
-    found: set[tuple[str, str, str]] = set()
-    for (i, first), (j, second) in pairwise(names):
-        between = clause.words[i + 1 : j]
-        if not 1 <= j - i <= 8 or first == second or not between:
+    """Doer, deed, done to: two names and the first word between them, active or passive."""
+    runs: list[tuple[int, int]] = []
+    for index, word in enumerate(clause.words):
+        if not word.text[:1].isupper() or not word.content or word.plain in TITLES:
             continue
-        passive = any(w.plain in _BY for w in between[-2:])
-        pair = (second, first) if passive else (first, second)
-        found.update((pair[0], w.stem, pair[1]) for w in between if w.content)
+        if runs and runs[-1][1] == index:
+            runs[-1] = (runs[-1][0], index + 1)
+        else:
+            runs.append((index, index + 1))
+    found: set[tuple[str, str, str]] = set()
+    for (_, end), (start, stop) in pairwise(runs):
+        between = clause.words[end:start]
+        deed = next((w.stem for w in between if w.content and w.plain not in TITLES), "")
+        first, second = clause.words[end - 1].plain, clause.words[stop - 1].plain
+        if not deed or len(between) > 7 or first == second:
+            continue
+        passive = any(w.plain in _BY for w in between[-3:])
+        found.add((second, deed, first) if passive else (first, deed, second))
     return found
 
 
@@ -204,6 +215,12 @@ def _sequence(stretch: Stretch) -> Iterator[tuple[frozenset[str], frozenset[str]
             continue
         left = frozenset(w.stem for w in words[max(0, index - 8) : index] if w.content)
         following = words[index + 1 : index + 9]
+        if word.plain in _THEN:  # of a row of steps, the two around it
+            steps = [w.stem for w in words[max(0, index - 8) : index] if w.content][-1:]
+            steps += [w.stem for w in following if w.content][:1]
+            if len(set(steps)) == 2:
+                yield frozenset(steps[:1]), frozenset(steps[1:])
+            continue
         if left:
             right = frozenset(w.stem for w in following if w.content)
             first, second = (right, left) if word.plain in after else (left, right)

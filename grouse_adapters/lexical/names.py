@@ -13,7 +13,7 @@ from grouse_adapters.lexical.languages import LANGUAGES, word_set
 from grouse_adapters.lexical.text import Token
 from grouse_adapters.lexical.units import is_unit
 
-_TITLES: Final = word_set(
+TITLES: Final = word_set(
     "mr mrs ms miss dr prof sir dame lady lord king queen duke duchess prince princess count baron "
     "bishop pope saint st father brother sister captain colonel general president mayor judge "
     "justice madame monsieur mademoiselle mme mlle docteur maitre roi reine duc comte eveque abbe "
@@ -43,7 +43,7 @@ def proper_names(text: str, words: Sequence[Token], code: str) -> tuple[tuple[To
             and (inner_capital or (not capital_nouns and not starts))
             and (token.content or inner_capital)
             and not is_unit(token.plain)
-            and token.plain not in _TITLES
+            and token.plain not in TITLES
         )
         if not is_name:
             continue

@@ -257,13 +257,13 @@ class SupportChecker:
         bound = other_bound(stretch.quantities, evidence)
         if bound:
             return bound
-        retold = told.stretch if told else near[0] if near else None
-        if retold is None:
-            return ""
         known = frozenset().union(*(self._evidence.every_stem[n] for n in numbers))
-        problem = opposite(stretch, retold, known) or exchanged(stretch, retold, near)
-        if problem or told is None:
-            return problem
+        for retold in [told.stretch] if told else near[:2]:
+            problem = opposite(stretch, retold, known) or exchanged(stretch, retold, near)
+            if problem:
+                return problem
+        if told is None:
+            return ""
         problem = other_degree(stretch, told.stretch)
         if problem:
             return problem

@@ -53,7 +53,16 @@ def test_grades_stay_on_the_scale(
 
 
 @pytest.mark.parametrize(
-    "unit", ["Rain fell for 3 days in Oslo [1]. ", "1. 2. 3. ", "[1-999] word ", "not ", "中文。"]
+    "unit",
+    [
+        "Rain fell for 3 days in Oslo [1]. ",
+        "1. 2. 3. ",
+        "[1-999] word ",
+        "not ",
+        "中文。",
+        "a quarter of ",
+        "twenty five and at least 5 or more ",
+    ],
 )
 def test_very_long_texts_are_read_in_part(unit: str) -> None:
     text = unit * (60_000 // len(unit))

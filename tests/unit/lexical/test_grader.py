@@ -129,6 +129,39 @@ def test_low_degree_against_high_degree() -> None:
     assert values(right)[3] == 1
 
 
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "The references do say something about the museum, though.",
+        "Some details can be given, however.",
+        "What they hold concerns its visitors.",
+    ],
+)
+def test_an_announcement_needs_no_citation(opening: str) -> None:
+    grades, _ = grade(f"{REFUSAL} {opening} Visitors under 18 enter free of charge [2].", REFUSAL,
+                      "Who runs the Orsay museum?")  # fmt: skip
+    assert values(grades)[3] == 1
+    stated, _ = grade(f"{REFUSAL} The desk is staffed by 12 volunteers. Visitors under 18 enter "
+                      "free of charge [2].", REFUSAL, "Who runs the Orsay museum?")  # fmt: skip
+    assert values(stated)[3] == 0
+
+
+def test_sentences_that_tell_one_thing_share_a_citation() -> None:
+    expected = (
+        "Tickets cost 16 euros online and 14 euros at the desk [2]. The museum opened in 1986 [1]."
+    )
+    question = "What do tickets cost and when did the museum open?"
+    shared = "It costs 16 euros to buy tickets online. At the desk they are 14 euros [2]."
+    together, _ = grade(f"{shared} It opened in 1986 [1].", expected, question)
+    assert values(together)[3] == 1
+    apart, _ = grade(
+        "The museum opened in 1986. Tickets cost 16 euros online, 14 euros at the desk [2].",
+        expected,
+        question,
+    )
+    assert values(apart)[3] == 0
+
+
 def test_citations_ignored() -> None:
     answer = "It opened in December 1986 in a former railway station built by Victor Laloux."
     grades, sentences = grade(answer, citations="ignored")

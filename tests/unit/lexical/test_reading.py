@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grouse_adapters.lexical.evidence import Stretch
+from grouse_adapters.lexical.exchanges import roles
 from grouse_adapters.lexical.refusal import RefusalReader
 from grouse_adapters.lexical.sentences import cited_numbers, split_answer
 from grouse_adapters.lexical.text import detect_language
@@ -128,6 +129,22 @@ def test_sentences_and_claims() -> None:
         ("de", "anderthalb Stunden", "time", 5400),
         ("es", "tres semanas", "time", 21 * 86400),
         ("en", "the 1970s", "", 1970),
+        ("en", "threescore jars", "", 60),
+        ("en", "five dozen jars", "", 60),
+        ("en", "half a dozen", "", 6),
+        ("en", "a hundred and twenty-five men", "", 125),
+        ("en", "the thirty-first of them", "", 31),
+        ("en", "one pane in four", "share", 25),
+        ("en", "every fourth pane", "share", 25),
+        ("en", "four fifths of it", "share", 80),
+        ("en", "three quarters of an hour", "time", 2700),
+        ("en", "a minute and thirty seconds", "time", 90),
+        ("en", "one and a half times the rate", "times", 1.5),
+        ("en", "half past five in the afternoon", "clock", 17.3),
+        ("fr", "quatre-vingt-dix-sept ans", "time", 97 * 31557600),
+        ("fr", "une vingtaine de moines", "", 20),
+        ("fr", "545 000 habitants", "", 545000),
+        ("fr", "une vitre sur quatre", "share", 25),
     ],
 )
 def test_quantities(code: str, text: str, dimension: str, value: float) -> None:
@@ -151,3 +168,38 @@ def test_quantities(code: str, text: str, dimension: str, value: float) -> None:
 )
 def test_language(code: str, text: str) -> None:
     assert detect_language(text) == code
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "bound"),
+    [
+        ("en", "at least 5 days", 1),
+        ("en", "5 days or more", 1),
+        ("en", "no fewer than 5 days", 1),
+        ("en", "at most 5 days", -1),
+        ("en", "up to 5 days", -1),
+        ("en", "below the age of 5", -1),
+        ("en", "must not exceed 5 days", -1),
+        ("en", "no later than 5 days before", 0),
+        ("en", "some 5 days", 0),
+        ("fr", "au moins 5 jours", 1),
+        ("fr", "moins de 5 jours", -1),
+        ("fr", "au plus 5 jours", -1),
+    ],
+)
+def test_limits(code: str, text: str, bound: int) -> None:
+    (quantity,) = Stretch(f"x {text} y", code).quantities
+    assert quantity.bound == bound
+
+
+@pytest.mark.parametrize(
+    ("text", "doer"),
+    [
+        ("In 1634 Ines Calder taught Aldo Rens", "calder"),
+        ("In 1634 Aldo Rens was taught by Ines Calder", "calder"),
+        ("In 1634 Aldo Rens taught Ines Calder", "rens"),
+    ],
+)
+def test_roles(text: str, doer: str) -> None:
+    (clause,) = Stretch(text, "en").clauses
+    assert [role[0] for role in roles(clause)] == [doer]
