@@ -54,6 +54,9 @@ def agreement(
     """
     if len(paths) < 2:
         raise ConfigurationError("agreement needs two files of grades or more: name them all.")
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if twice is not None:
+        raise ConfigurationError(f"{twice} is named twice: name one file per annotator.")
     options = reading_options(
         column=column, threshold=threshold, nan=nan, scale=scale, in_order=in_order
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,8 +18,12 @@ from grouse_adapters.meta.pass_rates import TOTAL
 from grouse_adapters.report.console import Writer, add_column, harmless
 
 _KEYS: Final = (*METRIC_NAMES, TOTAL)
-_NAME_CELLS: Final = 32
+_NAMES: Final = (18, 40)
+"""Cells of an annotator's name, at least and at most."""
+
+_RATE_CELLS: Final = 7
 _GAP: Final = 4
+_ENDLESS: Final = 10_000
 
 
 def print_alignment(console: Console, figures: Alignment, files: Sequence[str | Path] = ()) -> None:
@@ -29,22 +34,18 @@ def print_alignment(console: Console, figures: Alignment, files: Sequence[str | 
         files: the files to point at.
     """
     writer = Writer(console)
-    table = writer.table()
-    add_column(table, Text("Metric"))
-    for heading in ("samples", "equal %", "Spearman", "macro F1", "failed"):
-        add_column(table, Text(heading), right=True)
+    rows = []
     for name, found in figures.metrics.items():
         failed = found.failed_judge + found.failed_truth
-        table.add_row(
-            Text(METRICS[name].title),
+        cells = (
             Text(f"{found.samples:,}", "dim"),
             Text(_rate(found.equal, writer)),
             Text(_figure(found.spearman, writer), "bold"),
             Text(_figure(found.macro_f1, writer), "bold"),
             Text(f"{failed:,}" if failed else writer.signs.dash, "dim"),
         )
-    console.print(table)
-    console.print()
+        rows.append((Text(METRICS[name].title), cells))
+    _print_table(writer, "Metric", ("samples", "equal %", "Spearman", "macro F1", "failed"), rows)
     for name, found in figures.metrics.items():
         if found.reason is not None:
             kind = "macro F1" if len(METRICS[name].scale.values) == 2 else "correlation"
@@ -55,11 +56,13 @@ def print_alignment(console: Console, figures: Alignment, files: Sequence[str | 
         for name, found in figures.metrics.items()
         if any(map(sum, found.confusion.counts))
     ]
-    _print_side_by_side(writer, shown)
+    if all(_natural_width(writer, table) <= writer.width for table in shown):
+        _print_side_by_side(writer, shown)
+        writer.print_line("Matrices: rows are the truth, columns the judge.", style="dim")
+    else:
+        writer.print_line("Too narrow for the matrices: --json shows them.", style="dim")
     judges = [f"Judge {harmless(figures.judge)}", f"truth {harmless(figures.truth)}"]
     writer.print_items([*judges, f"{figures.samples:,} samples in common"])
-    if figures.metrics:
-        writer.print_line("Matrices: rows are the truth, columns the judge.", style="dim")
     for text in _left_out(figures):
         writer.print_line(text, style="dim")
     writer.print_files(files)
@@ -93,39 +96,56 @@ def print_agreement(console: Console, figures: Agreement, files: Sequence[str | 
 
 
 def _print_rates(writer: Writer, title: str, rows: Iterable[tuple[str, Rates]]) -> None:
-    table = writer.table()
-    add_column(table, Text(title))
-    for metric in METRICS.values():
-        add_column(table, Text(f"{metric.short:>6}"), right=True)
-    add_column(table, Text(" total"), right=True)
+    headings = [f"{heading:>6}" for heading in (*(m.short for m in METRICS.values()), TOTAL)]
+    shown = []
     for name, rates in rows:
         style = "bold" if name == "mean" else ""
-        cells = (Text(_rate(rates.get(key), writer), style) for key in _KEYS)
-        table.add_row(_name(writer, name, style), *cells)
-    writer.console.print(table)
-    writer.console.print()
+        cells = [Text(_rate(rates.get(key), writer), style) for key in _KEYS]
+        shown.append((_name(writer, name, style), cells))
+    _print_table(writer, title, headings, shown)
 
 
 def _print_alpha(writer: Writer, figures: Agreement) -> None:
-    table = writer.table()
-    add_column(table, Text("Krippendorff's alpha"))
-    for heading in ("alpha", "level", "samples", "null or not", "failed"):
-        add_column(table, Text(heading), right=heading != "level")
+    rows = []
     for name, found in figures.alpha.items():
-        failed = f"{found.failed:,}" if found.failed else writer.signs.dash
-        table.add_row(
-            Text(METRICS[name].title),
+        cells = (
             Text(_figure(found.alpha, writer), "bold"),
             Text(found.level, "dim"),
             Text(f"{found.samples:,}", "dim"),
             Text(_figure(found.null_alpha, writer)),
-            Text(failed, "dim"),
+            Text(f"{found.failed:,}" if found.failed else writer.signs.dash, "dim"),
         )
-    writer.console.print(table)
-    writer.console.print()
+        rows.append((Text(METRICS[name].title), cells))
+    headings = ("alpha", "level", "samples", "null or not", "failed")
+    _print_table(writer, "Krippendorff's alpha", headings, rows)
     for name, found in figures.alpha.items():
         for reason in _reasons(found):
             writer.print_line(f"{METRICS[name].title}: {reason}.", style="dim")
+
+
+def _print_table(
+    writer: Writer,
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[tuple[Text, Sequence[Text]]],
+) -> None:
+    """A table; a list where it does not fit, because a number that is cut off is another number."""
+    rows = list(rows)
+    table = writer.table()
+    add_column(table, Text(title))
+    for heading in headings:
+        add_column(table, Text(heading), right=True)
+    for name, cells in rows:
+        table.add_row(name, *cells)
+    if _natural_width(writer, table) <= writer.width:
+        writer.console.print(table)
+    else:
+        writer.print_line(title, style="bold")
+        for name, cells in rows:
+            pairs = zip(headings, cells, strict=True)
+            first, *others = (f"{heading.strip()} {cell.plain}" for heading, cell in pairs)
+            writer.print_items([f"{name.plain}: {first}", *others])
+    writer.console.print()
 
 
 def _reasons(found: Alpha) -> Iterable[str]:
@@ -163,13 +183,19 @@ def _print_side_by_side(writer: Writer, tables: Sequence[Table]) -> None:
     line: list[Table] = []
     used = 0
     for table in tables:
-        width = writer.console.measure(table).maximum + _GAP
+        width = _natural_width(writer, table) + _GAP
         if line and used + width > writer.width:
             _print_line_of(writer, line)
             line, used = [], 0
         line.append(table)
         used += width
     _print_line_of(writer, line)
+
+
+def _natural_width(writer: Writer, table: Table) -> int:
+    """The cells that the table would take if the console had them."""
+    endless = writer.console.options.update(width=_ENDLESS)
+    return writer.console.measure(table, options=endless).maximum
 
 
 def _print_line_of(writer: Writer, tables: Sequence[Table]) -> None:
@@ -195,9 +221,11 @@ def _left_out(figures: Alignment) -> Iterable[str]:
 
 
 def _name(writer: Writer, name: str, style: str) -> Text:
+    room = writer.width - _RATE_CELLS * len(_KEYS) - 1
+    most = min(max(room, _NAMES[0]), _NAMES[1])
     text = writer.text(name, style)
-    if len(text.plain) > _NAME_CELLS:
-        text.truncate(_NAME_CELLS - len(writer.signs.ellipsis))
+    if cell_len(text.plain) > most:
+        text.truncate(most - len(writer.signs.ellipsis))
         text.append(writer.signs.ellipsis)
     return text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -47,25 +47,12 @@ def read_own(path: Path, samples: Sequence[Sample] | None) -> Judged:
     file = path / JUDGEMENTS_FILE if path.is_dir() else path
     notes: list[str] = []
     latest: dict[str, Judgement] = {}
-    known = None if samples is None else {sample.id: sample for sample in samples}
-    index = None if samples is None else by_content(samples)
-    for place, row in _rows(file, notes):
-        if row.id is None:
-            if index is None:
-                name = content_id(row.sample)
-            else:
-                found = narrowed(
-                    index.get(same_key(row.sample), ()),
-                    row.sample.model_dump(),
-                    place,
-                    among=f"{len(index):,} samples",
-                )
-                name = str(found.id)
-            row = row.model_copy(update={"id": name})
-        elif known is not None:
-            sample_of(row.id, row.sample, known, place)
-        latest.pop(str(row.id), None)
-        latest[str(row.id)] = row
+    rows = list(_rows(file, notes))
+    name_of = _namer(samples, [row for _, row in rows])
+    for place, row in rows:
+        name = name_of(place, row)
+        latest.pop(name, None)
+        latest[name] = row if row.id == name else row.model_copy(update={"id": name})
     if not latest:
         raise InputError(f"{file} holds no judgements yet: judge something first.")
     judges = dict.fromkeys(row.judge for row in latest.values())
@@ -77,6 +64,28 @@ def read_own(path: Path, samples: Sequence[Sample] | None) -> Judged:
         missing=[str(sample.id) for sample in samples or () if str(sample.id) not in latest],
         notes=notes,
     )
+
+
+def _namer(
+    samples: Sequence[Sample] | None, rows: Sequence[Judgement]
+) -> Callable[[str, Judgement], str]:
+    """Gives (place, judgement) the id of its sample: its own, else that of the same texts."""
+    if samples is None:
+        return lambda place, row: row.id or content_id(row.sample)
+    known = {sample.id: sample for sample in samples}
+    index = by_content(samples)
+    among = f"{len(samples):,} samples"
+    # evaluate names what has no id by its line, which means nothing to a set of unit tests
+    foreign = not any(row.id in known for row in rows)
+
+    def name_of(place: str, row: Judgement) -> str:
+        if row.id is not None and not foreign:
+            sample_of(row.id, row.sample, known, place)
+            return row.id
+        candidates = index.get(same_key(row.sample), ())
+        return str(narrowed(candidates, row.sample.model_dump(), place, among=among).id)
+
+    return name_of
 
 
 def _rows(file: Path, notes: list[str]) -> Iterator[tuple[str, Judgement]]:

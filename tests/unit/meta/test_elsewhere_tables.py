@@ -453,7 +453,7 @@ def test_live_files_are_read_with_their_rotated_siblings_and_matched_by_text(
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([judgement("z", 1)], "which none of the 3 samples has"),
+        ([judgement("a", 1), judgement("z", 1)], "which none of the 3 samples has"),
         ([judgement("a", 1, "At ten [1].")], "holds another question or answer"),
         ([judgement(None, 1, "Never.")], "has a question and answer that none"),
     ],
@@ -464,6 +464,13 @@ def test_judgements_of_other_samples_are_refused(
     path = write(tmp_path, b"".join(map(to_line, rows)), "live.jsonl")
     with pytest.raises(InputError, match=message):
         read_judged(path, samples=SAMPLES)
+
+
+def test_ids_of_a_run_that_name_nothing_give_way_to_texts(tmp_path: Path) -> None:
+    rows = [judgement("line 2 0123", 2, "At ten [1]."), judgement("line 1 4567", 5)]
+    path = write(tmp_path, b"".join(map(to_line, rows)), "judgements.jsonl")
+    read = read_judged(path, samples=SAMPLES).by_id
+    assert {name: row.value("completeness") for name, row in read.items()} == {"b": 2, "a": 5}
 
 
 def test_a_line_that_is_no_judgement_is_named(tmp_path: Path) -> None:
