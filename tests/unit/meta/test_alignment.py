@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,7 +18,9 @@ from grouse_adapters.core.errors import InputError, MissingExtraError
 from grouse_adapters.core.metrics import MetricName
 from grouse_adapters.core.sample import Sample
 from grouse_adapters.meta.alignment import MetricAlignment, align, distinct_names
+from grouse_adapters.meta.published import published_alignment
 
+PAGE = Path(__file__).parents[3] / "docs" / "align.md"
 GRADES = st.sampled_from([1, 2, 3, 4, 5, None])
 CLASSES = st.sampled_from([0, 1, None])
 
@@ -190,3 +194,16 @@ def test_a_missing_package_is_named_with_its_extra(
     assert str(raised.value) == (
         f"Alignment needs {missing}, which is not installed: pip install 'grouse-adapters[stats]'."
     )
+
+
+def test_the_page_shows_the_published_alignment_as_it_is_kept() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    section = text[text.index("### Published alignment") : text.index("## Agreement")]
+    shown = re.findall(r"^\| (.+?) \| ((?:0\.\d\d \| ){5}0\.\d\d) \|$", section, re.MULTILINE)
+    assert [(name.removesuffix(" (one prompt for all metrics)"), row) for name, row in shown] == [
+        (row.judge, " | ".join(f"{figure:.2f}" for figure in row.alignment.values()))
+        for row in published_alignment()
+    ]
+    single = [name.endswith("(one prompt for all metrics)") for name, _ in shown]
+    assert single == ["all metrics" in row.setting for row in published_alignment()]
+    assert "prompts" in section
