@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from grouse_adapters.core.errors import InputError
 from grouse_adapters.core.readers import read_json_lines
@@ -29,11 +37,20 @@ class AnnotatedStatement(_Row):
         text: the statement, without citations.
         relevant: whether it answers the question.
         faithful: whether a reference holds it.
+        citation_right: whether it cites, and cites the reference that holds it; None: not asked.
     """
 
     text: Annotated[str, Field(min_length=1)]
     relevant: bool
     faithful: bool
+    citation_right: bool | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_unasked(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        row: dict[str, Any] = plain(self)
+        if self.citation_right is None:
+            row.pop("citation_right", None)
+        return row
 
 
 class Annotation(_Row):
@@ -86,7 +103,7 @@ def read_annotations(path: str | Path) -> list[Annotation]:
     found: list[Annotation] = []
     first: dict[tuple[str, str], int] = {}
     for number, row in read_json_lines(path):
-        annotation = _annotation(row, f"{path}, line {number}")
+        annotation = annotation_from_row(row, f"{path}, line {number}")
         earlier = first.setdefault((annotation.test_id, annotation.annotator), number)
         if earlier != number:
             raise InputError(
@@ -104,7 +121,12 @@ def write_annotations(annotations: Iterable[Annotation]) -> str:
     return "".join(json.dumps(a.as_row(), ensure_ascii=False) + "\n" for a in annotations)
 
 
-def _annotation(row: Any, place: str) -> Annotation:
+def annotation_from_row(row: Any, place: str) -> Annotation:
+    """The annotation that a row holds.
+
+    Raises:
+        InputError: it is none; the message begins with ``place``.
+    """
     try:
         return Annotation.model_validate(row)
     except ValidationError as error:
