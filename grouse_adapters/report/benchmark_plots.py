@@ -11,6 +11,7 @@ from grouse_adapters.core.errors import ConfigurationError, MissingExtraError
 from grouse_adapters.native.panels import BenchmarkView, Grid, Panel, made_with
 from grouse_adapters.native.report import BenchmarkReport
 from grouse_adapters.native.rules import Verdict
+from grouse_adapters.report.console import harmless
 from grouse_adapters.report.plots import COLOURS
 
 if TYPE_CHECKING:
@@ -262,5 +263,5 @@ def _legend(figure: Figure, width: float, height: float) -> None:
 
 def _plain(text: str, longest: int = 60) -> str:
     """Foreign text without what matplotlib would read as mathematics, and not too long."""
-    plain = " ".join(text.split()).replace("$", r"\$")
+    plain = harmless(text).replace("$", r"\$")
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"

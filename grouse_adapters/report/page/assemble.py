@@ -18,7 +18,9 @@ _SHARED_SCRIPTS: Final = ("dom.js", "data.js", "route.js", "list.js", "answer.js
 _SCRIPTS: Final[Mapping[str, Sequence[str]]] = {
     "evaluation": ("evaluation.js",),
     "meta": ("squares.js", "matrix.js", "meta.js"),
+    "benchmark": ("benchmark_squares.js", "matrix.js", "scatter.js", "benchmark.js"),
 }
+_STYLES: Final[Mapping[str, Sequence[str]]] = {"benchmark": ("benchmark.css",)}
 
 
 def write_page(
@@ -34,7 +36,7 @@ def write_page(
 
     Args:
         path: the file; its folder must exist.
-        kind: ``evaluation`` or ``meta``.
+        kind: ``evaluation``, ``meta`` or ``benchmark``.
         title: shown on top and in the browser's tab.
         head: what the template shows without a script.
         data: what the scripts need before any block.
@@ -78,7 +80,7 @@ def _pieces(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = _read("page.css")
+    style = "".join(_read(name) for name in ("page.css", *_STYLES.get(kind, ())))
     script = _script(kind)
     return environment.get_template(f"{kind}.html.jinja").generate(
         title=title,

@@ -7,8 +7,9 @@ function squareSize(columns, compare) {
   return compare ? Math.max(size, 22) : size;
 }
 
-// find(type, column) gives the test; matches(row, metric) whether the filters mean it.
-function makeMatrix(metric, { find, matches, open, compare }) {
+// find(type, column) gives the test; matches(row, metric) whether the filters mean it; word says
+// what a good outcome is.
+function makeMatrix(metric, { find, matches, open, compare, word = "passed" }) {
   let types = [];
   let columns = [];
   let size = 23;
@@ -58,7 +59,7 @@ function makeMatrix(metric, { find, matches, open, compare }) {
       const element = make("div", { role: "row", class: "matrix-row", "aria-rowindex": at + 2 },
         make("span", { role: "rowheader", class: "matrix-type", "aria-colindex": 1, title: page.types[type] },
           quoted("span", "matrix-type-name", page.types[type]),
-          make("span", { class: "minor", "aria-label": `${good} of ${all} passed` }, all ? `${good}/${all}` : "")));
+          make("span", { class: "minor", "aria-label": `${good} of ${all} ${word}` }, all ? `${good}/${all}` : "")));
       element.style.top = `${at * size}px`;
       return element;
     });
@@ -66,7 +67,7 @@ function makeMatrix(metric, { find, matches, open, compare }) {
     body.replaceChildren();
     grid.setAttribute("aria-rowcount", types.length + 1);
     grid.setAttribute("aria-colcount", columns.length + 1);
-    tally.textContent = judged ? `${number(passed)} of ${number(judged)} passed${compare ? " in A" : ""}` : "";
+    tally.textContent = judged ? `${number(passed)} of ${number(judged)} ${word}${compare ? " in A" : ""}` : "";
     active = [Math.min(active[0], Math.max(0, types.length - 1)), Math.min(active[1], Math.max(0, columns.length - 1))];
   }
 
