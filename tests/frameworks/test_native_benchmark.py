@@ -52,7 +52,8 @@ def benchmark(folder: Path, told: Told | None = None, *options: str) -> dict[str
     native = NativeOracle(tests, labels(tests), told=told)
 
     def grades(request: ScriptedRequest) -> dict[str, int | None]:
-        return {**fulfilling(shown(tests, request.prompt).conditions)}
+        fitting = fulfilling(shown(tests, request.prompt).conditions)
+        return {str(name): grade for name, grade in fitting.items()}
 
     script = Script(grades, otherwise=native)
     with ScriptedServer(script, embed=native.embed) as server:

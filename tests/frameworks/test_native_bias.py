@@ -15,6 +15,9 @@ from grouse_adapters.native.figures import benchmark_report
 from grouse_adapters.native.rows import NativeMetric
 from grouse_adapters.native.rules import results
 
+# RAGAS says of its legacy metrics that they are.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 # The annotated shares of the development set, by the number of the test's type. Two, five and
 # eleven only refuse. Every third test gets a bias; all five of them have a share:
 #

@@ -34,6 +34,9 @@ from grouse_adapters.native.figures import benchmark_report
 from grouse_adapters.native.rows import NATIVE_METRICS, NativeMetric
 from grouse_adapters.native.rules import difference
 
+# RAGAS says of its legacy metrics that they are.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 Change = Callable[[dict[str, Any]], Any]
 
 RAGAS = [name for name in VARIANTS if name.startswith("ragas")]

@@ -29,6 +29,9 @@ from grouse_adapters.native.figures import benchmark_report
 from grouse_adapters.native.report import NativeRun
 from grouse_adapters.native.rows import NATIVE_METRICS, NativeMetric
 
+# RAGAS says of its legacy metrics that they are.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 EVERY_WAY = pytest.mark.parametrize("variant", [*VARIANTS, UNKNOWN_MODEL])
 METRIC = pytest.mark.parametrize("metric", NATIVE_METRICS)
