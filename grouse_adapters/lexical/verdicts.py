@@ -169,9 +169,10 @@ def _missing_number(reading: Reading) -> Quantity | None:
     for place, wanted in sorted(alignment.counterparts.items()):
         own = alignment.given[place].stretch.quantities
         stated = alignment.wanted[wanted].stretch.quantities
-        if not all(q.implied or is_supported(q, stated) for q in own):
-            continue
+        other = [q for q in own if not q.implied and not is_supported(q, stated)]
         for quantity in stated:
+            if any(q.dimension != quantity.dimension for q in other):
+                continue
             tells = (
                 quantity.dimension not in _WORDED if quantity.dimension else quantity.bare >= 100
             )
