@@ -19,39 +19,62 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from grouse_adapters.core.grades import Judgement
+from grouse_adapters.core.grades import Usage
 
 _PLAIN_LINES: Final = 10
 _QUIET_SECONDS: Final = 1.0
 
 
-class ProgressReport(Protocol):
-    """Is told of every judgement."""
+class Counted(Protocol):
+    """What progress is counted in: a judgement, or anything else that was paid for."""
 
-    def advance(self, judgement: Judgement) -> None:
-        """One more sample is judged."""
+    @property
+    def failed(self) -> bool:
+        """Whether it has to be done again."""
+        ...
+
+    @property
+    def usage(self) -> Usage:
+        """Its tokens."""
+        ...
+
+
+class ProgressReport(Protocol):
+    """Is told of everything that is done."""
+
+    def advance(self, done: Counted) -> None:
+        """One more is done."""
         ...
 
     def skip(self) -> None:
-        """One more sample was judged in an earlier sitting."""
+        """One more was done in an earlier sitting."""
         ...
 
 
 @contextmanager
-def progress_report(total: int, *, quiet: bool) -> Iterator[ProgressReport]:
-    """A report on ``total`` samples to come."""
+def progress_report(
+    total: int, *, quiet: bool, doing: str = "Judging", done: str = "judged"
+) -> Iterator[ProgressReport]:
+    """A report on ``total`` things to come.
+
+    Args:
+        total: how many.
+        quiet: whether to say nothing.
+        doing: what is done, for the bar.
+        done: the same when it is done, for plain lines.
+    """
     console = Console(stderr=True)
     if quiet or total == 0:
         yield _Silent()
     elif console.is_terminal and not console.is_dumb_terminal:
         with _bar(console) as bar:
-            yield _OnTerminal(bar, total)
+            yield _OnTerminal(bar, total, doing)
     else:
-        yield _InLines(console, total)
+        yield _InLines(console, total, done)
 
 
 class _Silent:
-    def advance(self, judgement: Judgement) -> None:
+    def advance(self, done: Counted) -> None:
         pass
 
     def skip(self) -> None:
@@ -62,23 +85,24 @@ class _Counts:
     def __init__(self) -> None:
         self.samples = self.failed = self.tokens = 0
 
-    def add(self, judgement: Judgement) -> None:
+    def add(self, done: Counted) -> None:
         self.samples += 1
-        self.failed += judgement.failed
-        self.tokens += judgement.usage.input_tokens + judgement.usage.output_tokens
+        self.failed += done.failed
+        self.tokens += done.usage.input_tokens + done.usage.output_tokens
 
 
 class _InLines:
     """One line per tenth of the run, and none for what takes no time: a log stays readable."""
 
-    def __init__(self, console: Console, total: int) -> None:
+    def __init__(self, console: Console, total: int, done: str) -> None:
         self._console = console
         self._total = total
+        self._done = done
         self._counts = _Counts()
         self._last = time.monotonic()
 
-    def advance(self, judgement: Judgement) -> None:
-        self._counts.add(judgement)
+    def advance(self, done: Counted) -> None:
+        self._counts.add(done)
         self._step()
 
     def skip(self) -> None:
@@ -94,7 +118,7 @@ class _InLines:
         if counts.samples == self._total or now - self._last >= _QUIET_SECONDS:
             self._last = now
             self._console.print(
-                f"{counts.samples} of {self._total} judged, {counts.failed} failed, "
+                f"{counts.samples} of {self._total} {self._done}, {counts.failed} failed, "
                 f"{counts.tokens:,} tokens",
                 markup=False,
                 highlight=False,
@@ -102,14 +126,14 @@ class _InLines:
 
 
 class _OnTerminal:
-    def __init__(self, bar: Progress, total: int) -> None:
+    def __init__(self, bar: Progress, total: int, doing: str) -> None:
         self._bar = bar
         self._counts = _Counts()
-        self._task = bar.add_task("Judging", total=total, failed=0, tokens=0)
+        self._task = bar.add_task(doing, total=total, failed=0, tokens=0)
 
-    def advance(self, judgement: Judgement) -> None:
+    def advance(self, done: Counted) -> None:
         counts = self._counts
-        counts.add(judgement)
+        counts.add(done)
         self._bar.update(self._task, advance=1, failed=counts.failed, tokens=counts.tokens)
 
     def skip(self) -> None:

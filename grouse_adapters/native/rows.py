@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from grouse_adapters.core.errors import ErrorKind
 from grouse_adapters.core.grades import Usage
@@ -35,9 +36,10 @@ class NativeScore(BaseModel):
         calls: answered calls to the model.
         embedding_calls: answered calls for embeddings.
         usage: tokens of both.
-        cpu_seconds: processor time of this process while it worked, where it worked alone; None
-            when others worked at the same time.
-        wall_seconds: time from start to end.
+        cpu_seconds: processor time of the process since the score before it was there, while this
+            metric alone was run: with several tests under way only the sum over the tests says
+            something. None: not measured.
+        wall_seconds: time from start to end, waits for a rate limit among it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,6 +71,31 @@ class NativeScore(BaseModel):
         return value
 
     @property
+    def failed(self) -> bool:
+        """Whether it ended in an error."""
+        return self.error_kind is not None
+
+    @property
     def key(self) -> tuple[str, Framework, NativeMetric, str]:
         """What names the row within a run; its last row wins."""
         return (self.test_id, self.framework, self.metric, self.variant)
+
+
+def score_line(score: NativeScore) -> bytes:
+    """One line of UTF-8 JSON with its line break.
+
+    Half of a surrogate pair, which a model can write and UTF-8 cannot hold, becomes ``?``.
+    """
+    try:
+        return score.model_dump_json().encode("utf-8") + b"\n"
+    except ValueError:
+        text = json.dumps(score.model_dump(mode="json"), ensure_ascii=False)
+        return text.encode("utf-8", errors="replace") + b"\n"
+
+
+def read_score(line: bytes) -> NativeScore | None:
+    """The score in ``line``; None when it holds none."""
+    try:
+        return NativeScore.model_validate_json(line)
+    except ValidationError:
+        return None
