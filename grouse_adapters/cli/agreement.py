@@ -11,13 +11,9 @@ from rich.console import Console
 
 from grouse_adapters.cli.align import FiguresJsonOption, OutputOption
 from grouse_adapters.cli.judged_files import (
-    ColumnOption,
-    InOrderOption,
-    NanOption,
+    FileOptions,
     SamplesOption,
-    ScaleOption,
-    ThresholdOption,
-    reading_options,
+    takes_files,
     what_was_judged,
 )
 from grouse_adapters.cli.outcome import note
@@ -28,7 +24,9 @@ from grouse_adapters.meta.elsewhere import read_all
 from grouse_adapters.report.alignment_terminal import print_agreement
 
 
+@takes_files
 def agreement(
+    *,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -37,12 +35,8 @@ def agreement(
             show_default=False,
         ),
     ],
+    file_options: FileOptions,
     tests: SamplesOption = None,
-    column: ColumnOption = None,
-    threshold: ThresholdOption = None,
-    nan: NanOption = None,
-    scale: ScaleOption = None,
-    in_order: InOrderOption = False,
     output: OutputOption = None,
     as_json: FiguresJsonOption = False,
 ) -> None:
@@ -57,9 +51,7 @@ def agreement(
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if twice is not None:
         raise ConfigurationError(f"{twice} is named twice: name one file per annotator.")
-    options = reading_options(
-        column=column, threshold=threshold, nan=nan, scale=scale, in_order=in_order
-    )
+    options = file_options.reading()
     given = what_was_judged(tests)
     judged = read_all(paths, samples=given.samples, options=options)
     figures = compare_annotators(judged, given.tests)

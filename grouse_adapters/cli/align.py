@@ -10,13 +10,9 @@ import typer
 from rich.console import Console
 
 from grouse_adapters.cli.judged_files import (
-    ColumnOption,
-    InOrderOption,
-    NanOption,
+    FileOptions,
     SamplesOption,
-    ScaleOption,
-    ThresholdOption,
-    reading_options,
+    takes_files,
     what_was_judged,
 )
 from grouse_adapters.cli.outcome import note
@@ -34,7 +30,9 @@ FiguresJsonOption = Annotated[
 ]
 
 
+@takes_files
 def align(
+    *,
     first: Annotated[
         Path,
         typer.Argument(
@@ -51,16 +49,12 @@ def align(
             show_default=False,
         ),
     ],
+    file_options: FileOptions,
     tests: SamplesOption = None,
     truth: Annotated[
         Literal["A", "B"],
         typer.Option("--truth", help="Which of the two is taken for the truth."),
     ] = "B",
-    column: ColumnOption = None,
-    threshold: ThresholdOption = None,
-    nan: NanOption = None,
-    scale: ScaleOption = None,
-    in_order: InOrderOption = False,
     output: OutputOption = None,
     as_json: FiguresJsonOption = False,
 ) -> None:
@@ -70,9 +64,7 @@ def align(
 
     Exit codes: 0 fine, 2 wrong use, 130 stopped.
     """
-    options = reading_options(
-        column=column, threshold=threshold, nan=nan, scale=scale, in_order=in_order
-    )
+    options = file_options.reading()
     one, other = read_all([first, second], samples=what_was_judged(tests).samples, options=options)
     figures = compare_judges(one, other) if truth == "B" else compare_judges(other, one)
     for text in (*one.notes, *other.notes):

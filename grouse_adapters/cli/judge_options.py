@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
+from grouse_adapters.cli.option_groups import takes
 from grouse_adapters.core.errors import ConfigurationError
 from grouse_adapters.core.judge import Judge
 from grouse_adapters.core.llm_judge import LLMJudge, Strategy
@@ -21,7 +20,6 @@ from grouse_adapters.core.openai_chat import OpenAIChat
 from grouse_adapters.core.prices import Price
 from grouse_adapters.core.resolve import resolve_judge
 
-_RECEIVES = "judge_options"
 _MODEL = "Model"
 _PROMPT = "Prompts"
 
@@ -180,38 +178,8 @@ class JudgeOptions:
     reasoning: ReasoningOption = None
 
 
-def takes_judge(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command every option of ``JudgeOptions``, and the command one ``JudgeOptions``.
-
-    A parameter of the same name that the command declares itself stays the command's.
-    """
-    own = inspect.signature(command)
-    hints = get_type_hints(command, include_extras=True)
-    added = {
-        name: parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY)
-        for (name, parameter), hint in zip(
-            inspect.signature(JudgeOptions).parameters.items(),
-            get_type_hints(JudgeOptions, include_extras=True).values(),
-            strict=True,
-        )
-        if name not in own.parameters
-    }
-    kept = [
-        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in own.parameters.items()
-        if name != _RECEIVES
-    ]
-
-    @functools.wraps(command)
-    def with_options(**given: Any) -> None:
-        said = {name: given.pop(name) for name in added}
-        command(**given, **{_RECEIVES: JudgeOptions(**said)})
-
-    shown = [*kept, *added.values()]
-    with_options.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # for typer
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
-    del with_options.__wrapped__  # typer would look through it
-    return with_options
+takes_judge = takes(JudgeOptions, "judge_options")
+"""Gives a command the options of ``JudgeOptions``."""
 
 
 @dataclass(frozen=True, slots=True)

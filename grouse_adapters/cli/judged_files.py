@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
+from grouse_adapters.cli.option_groups import takes
 from grouse_adapters.cli.run_dir import row_key
 from grouse_adapters.core.errors import ConfigurationError
 from grouse_adapters.core.metrics import METRICS, MetricName, parse_metrics
@@ -77,6 +78,35 @@ SamplesOption = Annotated[
         "Rows without ids are matched to it by their texts.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions:
+    """How files of grades are read, as far as the options say; see ``ReadingOptions``."""
+
+    column: ColumnOption = None
+    threshold: ThresholdOption = None
+    nan: NanOption = None
+    scale: ScaleOption = None
+    in_order: InOrderOption = False
+
+    def reading(self) -> ReadingOptions:
+        """The reader's options.
+
+        Raises:
+            ConfigurationError: one is not of its form, names no metric, or names one twice.
+        """
+        return reading_options(
+            column=self.column,
+            threshold=self.threshold,
+            nan=self.nan,
+            scale=self.scale,
+            in_order=self.in_order,
+        )
+
+
+takes_files = takes(FileOptions, "file_options")
+"""Gives a command the options of ``FileOptions``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,21 @@ def _rows_at(path: Path, offsets: Sequence[int]) -> Iterator[Judgement]:
             yield Judgement.model_validate_json(stream.readline())
 
 
+def is_elsewhere(path: Path) -> bool:
+    """Whether a file can only hold grades that something else wrote.
+
+    A file of ours begins with a judgement, or with what a killed program left of one.
+    """
+    if not path.is_file() or _run_folder(path) is not None:
+        return False
+    try:
+        with path.open("rb") as stream:
+            first = next((line for line in stream if line.strip()), b"")
+    except OSError:
+        return False  # reading it will say why
+    return bool(first) and read_line(first) is None and not is_torn(first)
+
+
 def read_run_rows(folder: Path) -> tuple[list[Judgement], list[Judgement]]:
     """The last row of every id of a run, and the rows that those replaced; all in memory.
 

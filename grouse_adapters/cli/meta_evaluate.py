@@ -11,6 +11,7 @@ from rich.console import Console
 
 from grouse_adapters.cli import attempts
 from grouse_adapters.cli.judge_options import JudgeOptions, build_judge, takes_judge
+from grouse_adapters.cli.judged_files import FileOptions, takes_files
 from grouse_adapters.cli.judging import (
     check_resume,
     judge_into,
@@ -18,6 +19,7 @@ from grouse_adapters.cli.judging import (
     opened_run,
     run_settings,
 )
+from grouse_adapters.cli.meta_grades import keep_grades, refuse_judge
 from grouse_adapters.cli.meta_run import COMMAND, MetaRun, meta_run, write_meta_files, write_tests
 from grouse_adapters.cli.options import (
     JsonOption,
@@ -39,6 +41,7 @@ from grouse_adapters.meta.sources import BUNDLED, BUNDLED_TRAIN, TestSource, loa
 from grouse_adapters.report.meta_terminal import print_meta
 
 
+@takes_files
 @takes_judge
 def meta_evaluate(
     *,
@@ -53,6 +56,16 @@ def meta_evaluate(
         ),
     ] = None,
     judge_options: JudgeOptions,
+    file_options: FileOptions,
+    grades: Annotated[
+        Path | None,
+        typer.Option(
+            "--grades",
+            metavar="FILE",
+            help="Test grades made elsewhere in place of a judge: a run, a table of RAGAS or "
+            "DeepEval, CSV, JSON lines.",
+        ),
+    ] = None,
     prompts: attempts.PacksOption = None,
     ablation: attempts.AblationOption = False,
     metrics: MetricsOption = None,
@@ -76,6 +89,13 @@ def meta_evaluate(
     thresholds = parse_pass_thresholds(fail_under, wanted)
     check_resume(output_dir, resume=resume)
     plans = attempts.plan(judge_options, packs=prompts, ablation=ablation)
+    if grades is not None:
+        refuse_judge(judge_options, several=len(plans) > 1 or prompts is not None, resume=resume)
+    elif file_options != FileOptions():
+        raise ConfigurationError(
+            "--column, --threshold, --nan, --scale and --in-order say how --grades FILE is read: "
+            "add --grades, or leave them out."
+        )
     if len(plans) > 1 and thresholds:
         raise ConfigurationError("--fail-under is for one attempt: name one prompt pack.")
     source = load_tests(tests or (BUNDLED if len(plans) == 1 else BUNDLED_TRAIN))
@@ -84,7 +104,10 @@ def meta_evaluate(
     job = _Job(source, wanted, resume=resume, quiet=quiet or as_json)
     if len(plans) == 1:
         (options,) = plans.values()
-        run, files = job.judge(options, output_dir)
+        if grades is not None:
+            run, files = keep_grades(grades, file_options.reading(), source, wanted, output_dir)
+        else:
+            run, files = job.judge(options, output_dir)
         if as_json:
             show_json(run.report)
         elif not quiet:

@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from grouse_adapters.cli.kept_rows import read_kept
+from grouse_adapters.cli.judged_files import (
+    FileOptions,
+    SamplesOption,
+    takes_files,
+    what_was_judged,
+)
+from grouse_adapters.cli.kept_rows import SHOWN, Kept, is_elsewhere, read_kept
 from grouse_adapters.cli.meta_run import is_meta_run, read_meta_run, write_meta_files
 from grouse_adapters.cli.options import (
     FailUnderOption,
@@ -19,20 +25,28 @@ from grouse_adapters.cli.options import (
 from grouse_adapters.cli.outcome import leave, note, show, show_json
 from grouse_adapters.cli.pass_thresholds import leave_meta, parse_pass_thresholds
 from grouse_adapters.cli.run_dir import PAGE_FILE, write_atomically
+from grouse_adapters.core.errors import ConfigurationError
 from grouse_adapters.core.metrics import METRIC_NAMES
+from grouse_adapters.meta.elsewhere import read_judged
+from grouse_adapters.report.aggregates import Aggregator
 from grouse_adapters.report.meta_terminal import print_meta
 from grouse_adapters.report.page import write_evaluation_page
 
 
+@takes_files
 def report(
+    *,
     paths: Annotated[
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="The folder of a run, or files of live judgements (rotated ones are found).",
+            help="The folder of a run, files of live judgements (rotated ones are found), or one "
+            "file of grades made elsewhere.",
             show_default=False,
         ),
     ],
+    file_options: FileOptions,
+    tests: SamplesOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write report.json to this file."),
@@ -59,7 +73,7 @@ def report(
         _report_tests(paths[0], output, page, fail_under, quiet=quiet, as_json=as_json)
         return
     thresholds = parse_thresholds(fail_under, METRIC_NAMES)
-    kept = read_kept(paths)
+    kept = _kept(paths, file_options, tests)
     files = [*kept.files]
     if output is not None:
         write_atomically(output, kept.report.model_dump_json(indent=2) + "\n", option="--output")
@@ -78,6 +92,33 @@ def report(
         show(kept.shown, kept.report, rest_in=kept.files[0], files=files)
     mend = ", and evaluate --resume judges them again" if kept.run is not None else ""
     leave(kept.report, thresholds, mend=mend)
+
+
+def _kept(paths: list[Path], options: FileOptions, tests: str | None) -> Kept:
+    """What the files hold, in our own form or in another."""
+    if len(paths) > 1 or not is_elsewhere(paths[0]):
+        extra = options != FileOptions() or tests is not None
+        if extra and all(path.exists() for path in paths):
+            raise ConfigurationError(
+                "--tests, --column, --threshold, --nan, --scale and --in-order are for one file of "
+                "grades made elsewhere: leave them out."
+            )
+        return read_kept(paths)
+    judged = read_judged(
+        paths[0], samples=what_was_judged(tests).samples, options=options.reading()
+    )
+    for text in judged.notes:
+        note(text)
+    totals = Aggregator()
+    for row in judged.judgements:
+        totals.add(row)
+    return Kept(
+        totals.report(command="elsewhere", judge=judged.judge),
+        list(judged.judgements[:SHOWN]),
+        [paths[0]],
+        run=None,
+        rows=lambda: iter(judged.judgements),
+    )
 
 
 def _report_tests(

@@ -22,7 +22,7 @@ from command_line import (
     start,
     wait_until,
 )
-from oracle import Changes, oracle
+from oracle import Changes, fulfilling, oracle
 
 from grouse_adapters.core.metrics import METRIC_NAMES
 from grouse_adapters.meta.sources import load_tests
@@ -282,6 +282,9 @@ def test_the_ablation_is_one_command_and_shows_what_failed_and_why(tmp_path: Pat
         (["--judge", "m", "--ablation", "--no-reasoning"], "sets the switches itself"),
         (["--judge", "m", "--prompts", "grouse", "grouse"], "two packs"),
         (["--judge", "lexical", "--resume"], "needs --output-dir"),
+        (["--grades", "there.csv", "--judge", "lexical"], "leave --judge out"),
+        (["--grades", "there.csv"], "does not exist"),
+        (["--nan", "failed"], "add --grades"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(
@@ -329,3 +332,25 @@ def test_own_tests_without_ids_or_sets(tmp_path: Path) -> None:
     assert (report["tests"], report["sets"]) == (32, 2)
     ids = {row["id"] for row in read_rows(tmp_path / "run")}
     assert ids == {f"set-{number}/{kind}" for number in (1, 2) for kind in range(1, 17)}
+
+
+def test_grades_made_elsewhere_are_tested_like_a_judge(tmp_path: Path) -> None:
+    lines = ["id,AR,C,U,F"]
+    for test in TESTS:
+        values = ("null" if v is None else str(v) for v in fulfilling(test.conditions).values())
+        lines.append(f"{test.id},{','.join(values)}")
+    lines[16] = lines[16].removesuffix(",0") + ",1"  # takes the distorted fact for faithful
+    (tmp_path / "people.csv").write_text("\n".join(lines[:1] + lines[2:]))
+    folder = tmp_path / "run"
+    done = meta_evaluate(DEVELOPMENT, "--grades", "people.csv", "-o", folder, cwd=tmp_path)
+    assert done.code == 0, done
+    assert "15 of 16 tests" in done.stderr
+    report = read_report(folder)
+    assert (report["judge"], report["tests"], report["llm_calls"]) == ("people", 15, 0)
+    assert report["pass_rate"]["faithfulness"] == 93.33
+    assert {name: report["pass_rate"][name] for name in METRIC_NAMES if name != "faithfulness"} == {
+        name: 100.0 for name in METRIC_NAMES if name != "faithfulness"
+    }
+    assert outcomes(folder)[TESTS[15].id, "faithfulness"] == "failed"
+    again = run("report", folder, "--json", cwd=tmp_path)
+    assert json.loads(again.stdout) == report

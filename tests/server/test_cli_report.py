@@ -98,7 +98,9 @@ def written(folder: Path) -> dict[str, int]:
     }
 
 
-def test_output_writes_the_report_and_makes_the_page_again(lexical_run: Path, tmp_path: Path) -> None:
+def test_output_writes_the_report_and_makes_the_page_again(
+    lexical_run: Path, tmp_path: Path
+) -> None:
     before = written(lexical_run)
     page = (lexical_run / "report.html").read_bytes()
     ended = report(lexical_run, "--output", "again.json", cwd=tmp_path)
@@ -317,7 +319,7 @@ def damaged(folder: Path) -> None:
         (["nowhere.jsonl"], "nowhere.jsonl does not exist: check the path."),
         (["live.jsonl"], "live.jsonl, line 2 is not a judgement: delete that line"),
         (["run"], "run/judgements.jsonl, line 2 is not a judgement: delete that line"),
-        (["samples.jsonl"], "samples.jsonl, line 1 is not a judgement"),
+        (["samples.jsonl"], "samples.jsonl has no column for a metric"),
         (["empty"], "empty holds no run: name the folder of a run"),
         (["run", "live.jsonl"], "run is a run, and a run is reported on its own"),
         (["fine.jsonl", "-o", "no/where.json"], "choose another --output."),
@@ -338,3 +340,23 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     write(tmp_path / "live.jsonl", a_judgement("one")).chmod(0)
     with pytest.raises(InputError, match=r"live.jsonl cannot be read \(Permission denied\)"):
         read_kept([tmp_path / "live.jsonl"])
+
+
+def test_grades_made_elsewhere_are_reported_like_our_own(tmp_path: Path) -> None:
+    lines = ["id,faithfulness,completeness", "a,1,5", "b,0,4", "c,null,3", "d,failed,null"]
+    (tmp_path / "people.csv").write_text("\n".join(lines))
+    told = report("people.csv", "--json", "--page", "people.html", cwd=tmp_path)
+    assert told.code == 3, told
+    figures = json.loads(told.stdout)
+    assert figures["metrics"] == {
+        "completeness": {"mean": 4.0, "graded": 3, "not_applicable": 1, "failed": 0},
+        "faithfulness": {"mean": 0.5, "graded": 2, "not_applicable": 1, "failed": 1},
+    }
+    assert (figures["judge"], figures["samples"]) == ("people", 4)
+    assert (tmp_path / "people.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_how_to_read_tables_is_not_asked_for_runs(lexical_run: Path, tmp_path: Path) -> None:
+    refused = report(lexical_run, "--nan", "failed", cwd=tmp_path)
+    assert refused.code == 2
+    assert "leave them out" in refused.stderr
