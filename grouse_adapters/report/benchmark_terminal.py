@@ -29,6 +29,7 @@ _WIDE: Final = 116
 _NAME_CELLS: Final = 26
 _NAMED_SETS: Final = 12
 _WORST: Final = 2
+_FEW_RUNS: Final = 4
 _MODE_CELLS: Final = 36
 
 
@@ -167,9 +168,11 @@ def _print_reactions(
     modes = dict.fromkeys(name for _, run in runs for name in run.by_failure_mode)
     if not modes:
         return
-    shares = _MODE_CELLS + 27 + 11 * len(runs) <= writer.width
+    shares = _MODE_CELLS + 28 + 12 * len(runs) <= writer.width
+    # Names are cut before figures are.
+    room = min(_MODE_CELLS, writer.width - 28 - (12 if shares else 7) * len(runs))
     table = writer.table()
-    add_column(table, Text(f"{title}: drop"))
+    add_column(table, _name(writer, f"{title}: drop", room))
     add_column(table, Text("tests"), right=True)
     add_column(table, Text("annotated"), right=True)
     for number, _ in runs:
@@ -180,7 +183,7 @@ def _print_reactions(
         found = [run.by_failure_mode.get(name) for _, run in runs]
         first = next(one for one in found if one is not None)
         cells = [
-            writer.text(f"{name} {first.title}" if first.metric else first.title),
+            _name(writer, f"{name} {first.title}" if first.metric else first.title, room),
             Text(f"{first.tests:,}", "dim"),
             Text(_drop(first.annotated_drop, writer), "dim"),
             *(_reaction(one, writer, shares=shares) for one in found),
@@ -210,7 +213,8 @@ def _drop(value: float | None, writer: Writer) -> str:
 
 
 def _print_worst(writer: Writer, runs: Sequence[tuple[Panel, NativeRun]]) -> None:
-    worst = [(panel, case) for panel, run in runs for case in run.worst[:_WORST]]
+    each = _WORST if len(runs) <= _FEW_RUNS else 1
+    worst = [(panel, case) for panel, run in runs for case in run.worst[:each]]
     if not worst:
         return
     writer.print_line("Farthest from the annotators", style="bold")
@@ -276,14 +280,18 @@ def _print_matrix(writer: Writer, panels: Sequence[Panel], tests: Sequence[UnitT
         if sets <= _NAMED_SETS:
             names = ", ".join(harmless(name) for name in grids[0].sets)
             legend.append(f"one sign per set: {names}")
-        writer.print_items(legend, style="dim")
+    else:
+        legend = ["successes of the rated tests"]
+    if any(panel.run is None for panel in panels):
+        legend.append("G: the judge's GroUSE grades")
+    writer.print_items(legend, style="dim")
     writer.console.print()
 
 
 def _headings(panels: Sequence[Panel]) -> list[str]:
     """Runs by their number in the table of rates; the judge's by the metric."""
     return [
-        str(number) if panel.run else f"GroUSE {METRICS[panel.metric].short}"
+        str(number) if panel.run else f"G {METRICS[panel.metric].short}"
         for number, panel in enumerate(panels, start=1)
     ]
 
@@ -312,10 +320,10 @@ def _tally(row: Sequence[Square | None], writer: Writer) -> Text:
     return Text(f"{good}/{len(there)}", _STYLES["success" if good == len(there) else "failure"])
 
 
-def _name(writer: Writer, name: str) -> Text:
+def _name(writer: Writer, name: str, room: int = _NAME_CELLS + 8) -> Text:
     text = writer.text(name)
-    if cell_len(text.plain) > _NAME_CELLS + 8:
-        text.truncate(_NAME_CELLS + 8 - len(writer.signs.ellipsis))
+    if cell_len(text.plain) > room:
+        text.truncate(max(1, room - len(writer.signs.ellipsis)))
         text.append(writer.signs.ellipsis)
     return text
 
