@@ -25,6 +25,7 @@ from grouse_adapters.core.rows import is_torn
 from grouse_adapters.meta.unit_tests import UnitTest, read_unit_tests, write_unit_tests
 from grouse_adapters.native.annotations import Annotation, read_annotations, write_annotations
 from grouse_adapters.native.benchmark import Key
+from grouse_adapters.native.compare import BenchmarkData
 from grouse_adapters.native.panels import BenchmarkView, benchmark_view
 from grouse_adapters.native.rows import NativeScore, read_score, score_line
 from grouse_adapters.native.rules import THRESHOLD, last_rows
@@ -153,6 +154,24 @@ def read_benchmark_run(folder: Path, *, threshold: Decimal | None = None) -> Ben
     Raises:
         InputError: it cannot be read, or nothing was scored yet.
     """
+    data = read_benchmark_data(folder)
+    settings = run_settings_of(folder)
+    return benchmark_view(
+        data.scores,
+        data.tests,
+        data.annotations,
+        source=str(settings.get("input", folder.name)),
+        threshold=threshold or benchmark_threshold(folder),
+        judged=read_judged(folder),
+    )
+
+
+def read_benchmark_data(folder: Path) -> BenchmarkData:
+    """Scores, tests and annotations of a benchmark that is on disk.
+
+    Raises:
+        InputError: they cannot be read, or nothing was scored yet.
+    """
     path = folder / SCORES_FILE
     if not path.exists():
         raise InputError(
@@ -170,16 +189,14 @@ def read_benchmark_run(folder: Path, *, threshold: Decimal | None = None) -> Ben
             raise InputError(f"{path}, line {number} is not a score: delete that line.")
     if not scores:
         raise InputError("No test was scored yet: there is nothing to report.")
-    settings = run_settings_of(folder)
-    tests = read_unit_tests(folder / TESTS_FILE)
-    return benchmark_view(
-        scores,
-        tests,
-        read_annotations(folder / ANNOTATIONS_FILE),
-        source=str(settings.get("input", folder.name)),
-        threshold=threshold or _threshold(settings.get("threshold")),
-        judged=read_judged(folder),
+    return BenchmarkData(
+        scores, read_unit_tests(folder / TESTS_FILE), read_annotations(folder / ANNOTATIONS_FILE)
     )
+
+
+def benchmark_threshold(folder: Path) -> Decimal:
+    """The threshold that a benchmark was made with."""
+    return _threshold(run_settings_of(folder).get("threshold"))
 
 
 def read_judged(folder: Path) -> list[Judgement]:

@@ -8,6 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from grouse_adapters.cli.benchmark_run import (
+    is_benchmark_run,
+    read_benchmark_run,
+    write_benchmark_files,
+)
 from grouse_adapters.cli.judged_files import (
     FileOptions,
     SamplesOption,
@@ -29,6 +34,7 @@ from grouse_adapters.core.errors import ConfigurationError
 from grouse_adapters.core.metrics import METRIC_NAMES
 from grouse_adapters.meta.elsewhere import read_judged
 from grouse_adapters.report.aggregates import Aggregator
+from grouse_adapters.report.benchmark_terminal import print_benchmark
 from grouse_adapters.report.meta_terminal import print_meta
 from grouse_adapters.report.page import write_evaluation_page
 
@@ -71,6 +77,9 @@ def report(
     """
     if len(paths) == 1 and is_meta_run(paths[0]):
         _report_tests(paths[0], output, page, fail_under, quiet=quiet, as_json=as_json)
+        return
+    if len(paths) == 1 and is_benchmark_run(paths[0]):
+        _report_benchmark(paths[0], output, page, fail_under, quiet=quiet, as_json=as_json)
         return
     thresholds = parse_thresholds(fail_under, METRIC_NAMES)
     kept = _kept(paths, file_options, tests)
@@ -119,6 +128,29 @@ def _kept(paths: list[Path], options: FileOptions, tests: str | None) -> Kept:
         run=None,
         rows=lambda: iter(judged.judgements),
     )
+
+
+def _report_benchmark(
+    folder: Path,
+    output: Path | None,
+    page: Path | None,
+    fail_under: list[str] | None,
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """The same for a benchmark of native metrics, which has no thresholds."""
+    if fail_under:
+        raise ConfigurationError("--fail-under is not for benchmarks: leave it out.")
+    view = read_benchmark_run(folder)
+    files = write_benchmark_files(folder, view, page=page)
+    if output is not None:
+        write_atomically(output, view.report.model_dump_json(indent=2) + "\n", option="--output")
+        files.append(output)
+    if as_json:
+        show_json(view.report)
+    elif not quiet:
+        print_benchmark(Console(), view, files)
 
 
 def _report_tests(
