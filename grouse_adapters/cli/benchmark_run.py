@@ -15,6 +15,7 @@ from grouse_adapters.cli.run_dir import JUDGEMENTS_FILE
 from grouse_adapters.cli.run_folder import (
     PAGE_FILE,
     REPORT_FILE,
+    SCORES_FILE,
     TESTS_FILE,
     RunFolder,
     write_atomically,
@@ -33,7 +34,6 @@ from grouse_adapters.report.benchmark_plots import write_benchmark_plots
 from grouse_adapters.report.page.benchmark import write_benchmark_page
 
 COMMAND: Final = "benchmark"
-SCORES_FILE: Final = "scores.jsonl"
 ANNOTATIONS_FILE: Final = "annotations.jsonl"
 JUDGE_FILE: Final = "judge.json"
 PLOT_FILES: Final = ("benchmark.png", "benchmark.svg")

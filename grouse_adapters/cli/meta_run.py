@@ -16,6 +16,7 @@ from grouse_adapters.cli.run_dir import (
     TESTS_FILE,
     write_atomically,
 )
+from grouse_adapters.cli.run_folder import SCORES_FILE
 from grouse_adapters.core.errors import InputError, MissingExtraError
 from grouse_adapters.core.grades import Judgement
 from grouse_adapters.meta.figures import meta_report
@@ -47,8 +48,8 @@ def write_tests(folder: Path, tests: Iterable[UnitTest]) -> None:
 
 
 def is_meta_run(folder: Path) -> bool:
-    """Whether a folder holds a run of unit tests."""
-    return (folder / TESTS_FILE).exists()
+    """Whether a folder holds a run of unit tests; a benchmark has tests too, and scores."""
+    return (folder / TESTS_FILE).exists() and not (folder / SCORES_FILE).exists()
 
 
 def meta_run(

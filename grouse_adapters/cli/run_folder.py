@@ -24,6 +24,7 @@ if sys.platform != "win32":
 RUN_FILE: Final = "run.json"
 REPORT_FILE: Final = "report.json"
 TESTS_FILE: Final = "tests.jsonl"
+SCORES_FILE: Final = "scores.jsonl"
 PAGE_FILE: Final = "report.html"
 
 _SHOWN_CHARACTERS: Final = 60
