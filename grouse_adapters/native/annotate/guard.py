@@ -72,6 +72,7 @@ def _refusal(request: web.Request, hosts: frozenset[str], token: str) -> web.Res
         return refusal(403, "Requests from other pages are refused.")
     if request.content_type != "application/json":
         return refusal(415, "Send JSON.")
-    if not hmac.compare_digest(request.headers.get(TOKEN_HEADER, "").encode(), token.encode()):
+    given = request.headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
+    if not hmac.compare_digest(given, token.encode()):
         return refusal(401, "Open the address that the terminal shows.")
     return None

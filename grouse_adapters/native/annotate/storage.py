@@ -168,11 +168,9 @@ class AnnotationStore:
     def finished(self) -> list[Annotation]:
         """The complete annotations: those that were in the file, then those of the log."""
         kept = [row for key, row in self._given.items() if key not in self._latest]
-        place = {name: number for number, name in enumerate(self._tasks)}
-        rows = sorted(self._latest.values(), key=lambda row: place.get(row.test_id, len(place)))
         return kept + [
             row.draft.annotation(row.test_id, row.annotator)
-            for row in rows
+            for row in self._in_order()
             if row.draft.state == "done"
             and row.draft.lacks_labels() is None
             and self._is_current(row)
@@ -194,6 +192,11 @@ class AnnotationStore:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _in_order(self) -> list[Saved]:
+        """The last rows in the order of the tests; of tests that are not there now at the end."""
+        place = {name: number for number, name in enumerate(self._tasks)}
+        return sorted(self._latest.values(), key=lambda row: place.get(row.test_id, len(place)))
 
     def _is_current(self, row: Saved) -> bool:
         task = self._tasks.get(row.test_id)
@@ -267,7 +270,7 @@ class AnnotationStore:
     def _write_grades(self, annotator: str) -> None:
         rows = [
             _grades_row(row)
-            for row in self._latest.values()
+            for row in self._in_order()
             if row.annotator == annotator
             and row.draft.state == "done"
             and row.draft.lacks_grades() is None

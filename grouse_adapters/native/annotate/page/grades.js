@@ -18,7 +18,7 @@ function gradeField(metric) {
       desk.change(copy);
     });
     field.append(make("div", { class: "choice" }, input,
-      make("label", { for: id }, make("span", { class: "choice-value" }, word), " ", means)));
+      make("label", { for: id }, make("span", { class: "choice-value" }, word), make("span", null, means))));
   }
   return field;
 }

@@ -140,7 +140,7 @@ function endEditing() {
 }
 
 function edit(index, { split = false } = {}) {
-  if (!desk.draft.statements[index]) return;
+  if (!desk.draft.statements[index] || desk.draft.nothing_to_rate) return;
   editing = index;
   active = index;
   desk.typed = false;
@@ -166,6 +166,7 @@ function splitAt(index, at) {
 
 // What both said alike stays said; the rest is asked again.
 function merge(index) {
+  if (desk.draft.nothing_to_rate) return;
   const [first, second] = desk.draft.statements.slice(index, index + 2);
   if (!second) return;
   const both = emptyStatement(`${first.text} ${second.text}`.trim(), [...new Set([...first.citations, ...second.citations])]);
@@ -175,13 +176,12 @@ function merge(index) {
 }
 
 function remove(index) {
-  if (!desk.draft.statements[index]) return;
+  if (!desk.draft.statements[index] || desk.draft.nothing_to_rate) return;
   restructure((statements) => statements.splice(index, 1));
   say(`${statementName(index)} deleted. U brings it back.`);
 }
 
 function addStatement(text = "") {
-  if (desk.draft.nothing_to_rate) return;
   const at = text ? desk.draft.statements.length : Math.min(active + 1, desk.draft.statements.length);
   active = at;
   restructure((statements) => statements.splice(at, 0, emptyStatement(text)));
@@ -190,6 +190,7 @@ function addStatement(text = "") {
 
 function restructure(work) {
   const copy = structuredClone(desk.draft);
+  copy.nothing_to_rate = false;
   work(copy.statements);
   editing = -1;
   desk.change(copy);
@@ -208,14 +209,20 @@ function setLabel(index, name, value) {
 
 function toggleLabel(name) {
   const statement = desk.draft.statements[active];
-  if (!statement || editing >= 0) return;
+  if (!statement || editing >= 0 || desk.draft.nothing_to_rate) return;
   setLabel(active, name, statement[name] !== true);
   const title = LABELS.find((label) => label.name === name).title;
   say(`${statementName(active)}, ${title}: ${desk.draft.statements[active][name] ? "yes" : "no"}`);
 }
 
 function allYes() {
-  for (const { name } of LABELS) setLabel(active, name, true);
+  if (!desk.draft.statements[active] || desk.draft.nothing_to_rate || editing >= 0) return;
+  const copy = structuredClone(desk.draft);
+  for (const { name } of LABELS) {
+    copy.statements[active][name] = true;
+    byId(`statement-${active}-${name}-yes`).checked = true;
+  }
+  desk.change(copy);
   say(`${statementName(active)}: yes to all`);
 }
 
@@ -295,5 +302,9 @@ list.addEventListener("click", (event) => {
   const item = event.target.closest(".statement");
   if (item && Number(item.dataset.index) !== active) activate(Number(item.dataset.index));
 });
+addEventListener("resize", perFrame(() => {
+  const first = byId("references-list").querySelector(".cited");
+  if (first) scrollToReference(first);
+}));
 byId("add").addEventListener("click", () => addStatement());
 byId("nothing").addEventListener("click", toggleNothing);
