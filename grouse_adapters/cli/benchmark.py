@@ -320,8 +320,10 @@ def _say_stopped(run: BenchmarkDir) -> None:
 def _leave(view: BenchmarkView) -> None:
     errors = sum(run.errors + run.nothing_to_rate_as.errors for run in view.report.runs)
     if errors:
+        scores = sum(run.rated + run.nothing_to_rate for run in view.report.runs)
+        rows, them = ("its row says", "it") if errors == 1 else ("their rows say", "them")
         typer.echo(
-            f"{errors:,} scores failed: their rows say why, and --resume makes them again.",
+            f"{errors:,} of {scores:,} scores failed: {rows} why, and --resume makes {them} again.",
             err=True,
         )
         raise typer.Exit(EXIT_FAILED)

@@ -143,6 +143,7 @@ class _Run:
                 score, reason = await runner.score(test.sample, account)
             except Exception as error:  # noqa: BLE001  # a framework raises anything: the row tells it
                 raised = error
+            await account.close()
         wall = time.perf_counter() - started
         if http.fatal is not None:
             raise http.fatal

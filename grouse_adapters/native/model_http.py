@@ -44,6 +44,8 @@ class Account:
         finish_reason: why its last reply ended.
         trouble: the call that was given up; later calls of the score are not made.
         refusal: the last request that the server refused, which the framework may have survived.
+        under_way: calls that are not answered yet.
+        closed: the score has ended, so that calls which are still to come are not made.
     """
 
     calls: int = 0
@@ -53,6 +55,21 @@ class Account:
     finish_reason: str | None = None
     trouble: ChatError | None = None
     refusal: ChatError | None = None
+    under_way: int = 0
+    closed: bool = False
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def close(self) -> None:
+        """Waits for calls that the framework left under way when it gave up: they are paid for."""
+        self.closed = True
+        while self.under_way:
+            self._ended.clear()
+            await self._ended.wait()
+
+    def leave(self) -> None:
+        """A call has ended."""
+        self.under_way -= 1
+        self._ended.set()
 
 
 _ACCOUNT: ContextVar[Account | None] = ContextVar("grouse_native_account", default=None)
@@ -133,24 +150,31 @@ class ModelHttp:
                 raise ended
 
         async def once() -> Any:
+            if self.fatal is not None:
+                raise self.fatal
+            if account.closed:
+                raise ChatError("the score has ended", kind="internal")
             response = await self._exchange(forward, request)
             trouble = self._trouble(request, response)
             if isinstance(trouble, ConfigurationError) or (trouble and trouble.retryable):
                 raise trouble
             account.refusal = trouble or account.refusal  # the framework's own to handle
+            if trouble is None:
+                self._count(account, request, response)
             return response
 
+        account.under_way += 1
         try:
-            response = await (gate or self._gate).run(once)
+            return await (gate or self._gate).run(once)
         except ConfigurationError as error:
             self.fatal = self.fatal or error
             raise
         except ChatError as error:
-            account.trouble = error
+            if not account.closed:
+                account.trouble = account.trouble or error
             raise
-        if response.is_success:
-            self._count(account, request, response)
-        return response
+        finally:
+            account.leave()
 
     async def _exchange(self, forward: _Forward, request: Any) -> Any:
         """One attempt, its body read.
