@@ -13,7 +13,9 @@ import typer
 
 from grouse_adapters.cli.agreement import agreement
 from grouse_adapters.cli.align import align
+from grouse_adapters.cli.annotate import annotate
 from grouse_adapters.cli.attempts import SpreadPrompts
+from grouse_adapters.cli.benchmark import benchmark
 from grouse_adapters.cli.compare import compare
 from grouse_adapters.cli.evaluate import evaluate
 from grouse_adapters.cli.meta_evaluate import meta_evaluate
@@ -55,10 +57,12 @@ def _top(
 
 app.command()(evaluate)
 app.command(cls=SpreadPrompts)(meta_evaluate)
+app.command()(benchmark)
 app.command()(report)
 app.command()(compare)
 app.command()(align)
 app.command()(agreement)
+app.command()(annotate)
 app.add_typer(scenario)
 
 
