@@ -26,9 +26,9 @@ Key = tuple[str, Framework, NativeMetric, str]
 
 OnScore = Callable[[NativeScore], None]
 
-_BY_FINISH_REASON: Final[Mapping[str, ErrorKind]] = {
-    "length": "cut_off",
-    "content_filter": "content_filter",
+_BY_FINISH_REASON: Final[Mapping[str, tuple[ErrorKind, str]]] = {
+    "length": ("cut_off", "the last reply was cut off"),
+    "content_filter": ("content_filter", "the server's filter refused the last reply"),
 }
 
 
@@ -197,5 +197,5 @@ def _failure(
         return ("internal" if complete else "missing_input"), told
     by_reason = _BY_FINISH_REASON.get(account.finish_reason or "")
     if by_reason is not None:
-        return by_reason, told
+        return by_reason[0], f"{by_reason[1]} ({told})"
     return ("empty_reply" if account.replies and not account.replies[-1] else "unreadable"), told

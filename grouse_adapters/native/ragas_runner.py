@@ -159,7 +159,7 @@ def _verdicts(replies: Iterable[str]) -> Iterator[str]:
         statements = reply.get("statements")
         for one in statements if isinstance(statements, list) else ():
             if isinstance(one, dict) and "verdict" in one:
-                follows = one["verdict"] in (1, True, "1")
+                follows = str(one["verdict"]).lower() not in ("0", "false")  # as RAGAS counts
                 told = f"{one.get('statement', '')} ({one.get('reason', '')})"
                 found.append((follows, f"{'supported' if follows else 'not supported'}: {told}"))
     for _, line in sorted(found, key=lambda one: one[0]):

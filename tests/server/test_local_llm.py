@@ -227,3 +227,55 @@ def test_a_cut_off_reply_fails_at_its_true_price(llm: LocalLLM) -> None:
     assert grade.raw_reply
     assert judgement.usage.output_tokens == 5
     assert judgement.usage.input_tokens == prompt_tokens(llm, "completeness")
+
+
+@pytest.mark.parametrize(
+    ("framework", "metric"), [("ragas", "faithfulness"), ("deepeval", "answer_relevancy")]
+)
+def test_a_native_metric_ends_with_a_score_or_an_honest_failure(
+    llm: LocalLLM, tmp_path: Path, framework: str, metric: str
+) -> None:
+    if importlib.util.find_spec(framework) is None:
+        must_run(framework)
+    statement = {"text": "It measures 300 m.", "relevant": True, "faithful": True}
+    test = {
+        **SAMPLE.model_dump(exclude={"metadata"}),
+        "conditions": {
+            "answer_relevancy_condition": "==5",
+            "completeness_condition": "==5",
+            "faithfulness_condition": "==1",
+            "usefulness_condition": "==None",
+        },
+        "annotations": {"annotator": "ann", "source": "human", "statements": [statement]},
+    }
+    (tmp_path / "tests.jsonl").write_text(json.dumps(test) + "\n", encoding="utf-8")
+    arguments = [framework, "tests.jsonl", "--metrics", metric, "--model", MODEL]
+    arguments += ["--base-url", llm.base_url, "--api-key-env", "MY_LLM_KEY", "--concurrency", "1"]
+    arguments += ["--max-tokens", "150", "--timeout", f"{PATIENCE:g}", "-o", "run"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "grouse_adapters", "benchmark", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "MY_LLM_KEY": KEY},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=4 * PATIENCE,
+    )
+    line = (tmp_path / "run" / "scores.jsonl").read_text(encoding="utf-8")
+    row = json.loads(line)
+    report = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))
+    (figures,) = report["runs"]
+    assert ended.returncode == (3 if row["error"] else 0), ended.stderr
+    if row["error"]:
+        assert row["score"] is None
+        assert row["error_kind"] in ("cut_off", "unreadable", "empty_reply", "context_length")
+    elif row["score"] is None:
+        assert row["not_scored"]
+    else:
+        assert -1 <= row["score"] <= 1
+    assert report["annotations"] == "human"
+    assert (figures["errors"], figures["not_scored"]) == (bool(row["error"]), row["not_scored"])
+    assert figures["calls"] == row["calls"] >= 1
+    assert row["usage"]["input_tokens"] > 100 * row["calls"]  # the frameworks' prompts are long
+    assert 0 < row["usage"]["output_tokens"] <= 150 * row["calls"]
+    assert row["embedding_calls"] == 0
+    assert KEY not in line + ended.stdout + ended.stderr
