@@ -223,11 +223,10 @@ function showState({ waiting, sending, trouble, keeps }) {
 }
 
 function conflictButtons() {
-  const [key] = outbox.conflicts();
   return [["Keep mine", true], ["Take the other", false]].map(([text, mine]) => {
     const button = make("button", { type: "button", class: "quiet" }, text);
     button.addEventListener("click", () => {
-      byId("trouble").dataset.words = "";
+      const [key] = outbox.conflicts();
       outbox.settle(key, mine);
       if (!mine && desk.task && desk.task.key === key) go(desk.index, { visit: false });
     });

@@ -77,7 +77,7 @@ function labelField(statement, index, label) {
 function tools(index) {
   const bar = make("div", { class: "tools" });
   const add = (text, work) => {
-    const button = make("button", { type: "button", class: "quiet", "aria-label": `${text}: ${statementName(index)}` }, text);
+    const button = make("button", { type: "button", "aria-label": `${text}: ${statementName(index)}` }, text);
     button.addEventListener("click", work);
     bar.append(button);
   };
