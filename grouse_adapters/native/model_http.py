@@ -19,7 +19,12 @@ from typing import Any, Final
 
 from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 
-from grouse_adapters.core.errors import ChatError, ConfigurationError, UnreachableError
+from grouse_adapters.core.errors import (
+    ChatError,
+    ConfigurationError,
+    GrouseError,
+    UnreachableError,
+)
 from grouse_adapters.core.gate import CallGate, RetryPolicy
 from grouse_adapters.core.grades import Usage
 from grouse_adapters.core.openai_answers import field_of, message_of, text_of, tokens_of
@@ -144,6 +149,13 @@ class ModelHttp:
             self._blocking.close()
 
     async def _send(self, forward: _Forward, request: Any, *, gate: CallGate | None = None) -> Any:
+        try:
+            return await self._tried(forward, request, gate or self._gate)
+        except GrouseError as error:
+            # What the SDK expects of an HTTP client, and turns into its own APIConnectionError.
+            raise _HTTPX.ReadError(str(error), request=request) from error
+
+    async def _tried(self, forward: _Forward, request: Any, gate: CallGate) -> Any:
         account = _ACCOUNT.get() or Account()
         for ended in (self.fatal, account.trouble):
             if ended is not None:
@@ -165,7 +177,7 @@ class ModelHttp:
 
         account.under_way += 1
         try:
-            return await (gate or self._gate).run(once)
+            return await gate.run(once)
         except ConfigurationError as error:
             self.fatal = self.fatal or error
             raise

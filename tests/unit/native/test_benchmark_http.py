@@ -142,7 +142,9 @@ def test_what_does_not_pass_ends_the_score_and_spares_its_other_calls(
             for _ in range(2):
                 with pytest.raises(openai.APIConnectionError) as caught:
                     await ask(client, "bad")
-                assert isinstance(caught.value.__cause__, ChatError)
+                cause = caught.value.__cause__
+                assert cause is not None
+                assert isinstance(cause.__cause__, ChatError)
         assert account.trouble is not None
         assert account.trouble.kind == kind
         assert (account.calls, account.usage) == (0, Usage())
