@@ -267,7 +267,7 @@ class ModelHttp:
         elif request.url.path.endswith(_CHAT):
             account.calls += 1
             for choice in field_of(body, "choices"):
-                account.replies.append(text_of(field_of(field_of(choice, "message"), "content")))
+                account.replies.append(_written(field_of(choice, "message")))
                 account.finish_reason = text_of(field_of(choice, "finish_reason")) or None
 
 
@@ -327,3 +327,11 @@ def _json(content: bytes) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         return None
+
+
+def _written(message: object) -> str:
+    """What the model wrote, if need be as the arguments of a tool: RAGAS 0.3 asks for that."""
+    tools = field_of(message, "tool_calls")
+    calls = tools if isinstance(tools, list) else []
+    arguments = [text_of(field_of(field_of(one, "function"), "arguments")) for one in calls]
+    return text_of(field_of(message, "content")) or "".join(arguments)

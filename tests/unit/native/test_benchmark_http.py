@@ -94,6 +94,18 @@ def test_one_call_with_several_choices_is_one_call() -> None:
         use(server.base_url, work)
 
 
+def test_what_a_model_gives_a_tool_is_a_reply() -> None:
+    tool: Any = {"type": "function", "function": {"name": "note", "parameters": {}}}
+
+    async def work(client: openai.AsyncOpenAI, http: ModelHttp) -> None:
+        with http.account() as account:
+            await ask(client, tools=[tool], tool_choice={**tool, "function": {"name": "note"}})
+        assert account.replies == ['{"statements": []}']
+
+    with ScriptedServer(lambda prompt, schema: {"statements": []}) as server:
+        use(server.base_url, work)
+
+
 def test_no_more_calls_are_in_flight_than_allowed() -> None:
     async def work(client: openai.AsyncOpenAI, http: ModelHttp) -> None:
         await asyncio.gather(*(ask(client) for _ in range(12)))
