@@ -27,7 +27,7 @@ def _folders(tmp_path: Path) -> list[Path]:
         )
         with BenchmarkDir(tmp_path / name, settings, resume=False) as folder:
             folder.keep_inputs(tests, notes)
-            for score in scores(tests, notes, versions=versions, nudge=nudge):  # type: ignore[arg-type]  # names are frameworks
+            for score in scores(tests, notes, versions=versions, nudge=nudge):
                 folder.append(score)
         made.append(tmp_path / name)
     return made

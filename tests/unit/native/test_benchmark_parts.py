@@ -13,13 +13,13 @@ import pytest
 
 from grouse_adapters.cli.benchmark_run import (
     ANNOTATIONS_FILE,
-    SCORES_FILE,
     BenchmarkDir,
     BenchmarkSettings,
     is_benchmark_run,
     read_benchmark_run,
 )
 from grouse_adapters.cli.run_dir import RunDir, RunSettings
+from grouse_adapters.cli.run_folder import SCORES_FILE
 from grouse_adapters.core.errors import ConfigurationError, InputError
 from grouse_adapters.meta.sources import load_tests
 from grouse_adapters.meta.unit_tests import UnitTest, read_unit_tests
