@@ -69,6 +69,7 @@ def _print_comparison(
             Text(_figure(row.alpha, 3, writer)),
         )
     writer.console.print(table)
+    writer.console.print()
     table = writer.table()
     for heading in ("Shares", "mean difference", "largest", "answers", "alpha"):
         add_column(table, Text(heading), right=heading != "Shares")
@@ -95,9 +96,12 @@ def _print_comparison(
         )
     )
     writer.console.print(table)
-    for text in dict.fromkeys(_reasons(found)):
-        writer.print_line(text, style="dim")
     writer.console.print()
+    reasons = list(_reasons(found))
+    for text in reasons:
+        writer.print_line(text, style="dim")
+    if reasons:
+        writer.console.print()
 
 
 def _reasons(found: Comparison) -> Iterable[str]:

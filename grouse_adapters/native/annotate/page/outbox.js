@@ -79,7 +79,8 @@ const outbox = (() => {
         const key = stored.slice(place.length);
         if (!stored.startsWith(place) || !keys.has(key)) continue;
         const entry = JSON.parse(localStorage.getItem(stored));
-        if (entry && entry.draft) waiting.set(key, entry);
+        // whether it is refused or in conflict is for the server to say anew
+        if (entry && entry.draft) waiting.set(key, { base: entry.base, writer: entry.writer, draft: entry.draft });
       }
     } catch { /* no storage, so nothing is left from before */ }
     box.flush();
