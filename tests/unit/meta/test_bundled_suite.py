@@ -32,11 +32,11 @@ def test_a_scenario_has_no_problem_and_16_tests(path: Path) -> None:
     assert [test.conditions for test in tests] == [kind.conditions for kind in TEST_TYPES.values()]
 
 
-def test_nine_sets_to_judge_judges_one_to_tune_on_three_to_develop_on() -> None:
+def test_nine_sets_to_judge_judges_one_to_tune_on_five_to_develop_on() -> None:
     assert Counter(path.parent.name for path in ALL) == {
         "test": 9,
         "train": 1,
-        "dev_scenarios": 3,
+        "dev_scenarios": 5,
     }
     assert len(load_tests("bundled").tests) == 144
     assert len(load_tests("bundled-train").tests) == 16
