@@ -85,7 +85,7 @@ ROWS = [
     ),
     Row(
         "ragas lowest",
-        ("tests/frameworks/test_ragas_*.py",),
+        ("tests/frameworks/test_ragas_*.py", "tests/frameworks/test_native_*.py"),
         exactly=(
             "ragas==0.3.9",
             "langchain-community<0.4.2",
@@ -94,7 +94,11 @@ ROWS = [
             "jiter<0.15",
         ),
     ),
-    Row("deepeval lowest", ("tests/frameworks/test_deepeval_*.py",), exactly=("deepeval==4.2.0",)),
+    Row(
+        "deepeval lowest",
+        ("tests/frameworks/test_deepeval_*.py", "tests/frameworks/test_native_*.py"),
+        exactly=("deepeval==4.2.0",),
+    ),
     Row(
         "langchain lowest",
         ("tests/frameworks/test_langchain_*.py",),
