@@ -72,6 +72,8 @@ def _plain_trouble() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
         warnings.simplefilter("default", RuntimeWarning)
+        # between libraries; some call theirs a UserWarning as well
+        warnings.simplefilter("ignore", DeprecationWarning)
         warnings.showwarning = _note
         try:
             yield
