@@ -174,7 +174,7 @@ def test_two_annotators_a_reload_and_a_kill(browser: Browser, tests: Path, tmp_p
     assert FILE in ended.stdout
 
     # By hand. The mill's three statements are what both have. Ada's shares of faithful statements:
-    # mill 2/3, museum 1; Bo's: mill 1, museum 0. Of alpha see test_agreement.py.
+    # mill 2/3, museum 1; Bo's: mill 1, museum 0. Of alpha see test_annotator_agreement.py.
     assert shown == [
         ["Relevant", "100.00 % of 3", "100.00 % of 3", "1.000"],
         ["Faithful", "66.67 % of 3", "33.33 % of 3", "0.000"],
