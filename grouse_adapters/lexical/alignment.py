@@ -99,9 +99,10 @@ class Alignment:
         best = next(iter(scores), None)
         return None if best is None or scores[best] < _ALIKE else self.wanted[best]
 
-    def has_counterpart(self, statement: Statement) -> bool:
-        """Whether a given statement is paired with a wanted one."""
-        return self._place[id(statement)] in self.counterparts
+    def counterpart(self, statement: Statement) -> Statement | None:
+        """The wanted statement that a given one is paired with."""
+        wanted = self.counterparts.get(self._place[id(statement)])
+        return None if wanted is None else self.wanted[wanted]
 
     def told_by(self, wanted: int) -> tuple[float, float]:
         """How much of a wanted statement the given one says that tells most of it.

@@ -53,6 +53,7 @@ _ANNOUNCING: Final = word_set(
 )
 _FEW_WORDS: Final = 8  # content words of a sentence that only announces what documents hold
 _NEW_WORDS: Final = 3  # of them that neither announce nor repeat the question
+_OPENING: Final = 12  # words of a first sentence without figures or new names
 _LONGEST: Final = 20  # words; whoever announces is brief
 
 
@@ -66,6 +67,8 @@ def is_announcement(
     """
     if sentence.citations or len(sentence.text) > 400:
         return False
+    if sentence.text.rstrip().endswith("?"):
+        return following is not None  # it states nothing
     stretch = Stretch(sentence.text, question.code)
     counts = any(not q.implied and q.bare > 2 for q in stretch.quantities)
     if len(stretch.words) > _LONGEST or has_calendar_word(stretch.words):
@@ -80,6 +83,8 @@ def is_announcement(
     names = {word.stem for run in stretch.names for word in run}
     if names - question.stems or following is None or not following.citations:
         return False
+    if sentence.number == 1 and not stretch.quantities and len(stretch.words) <= _OPENING:
+        return True  # it says in general what the cited sentences tell
     announces = any(word.plain in _ANNOUNCING for word in stretch.words)
     if after_refusal and not counts:
         return len(new) <= _NEW_WORDS + announces

@@ -15,6 +15,7 @@ _LIKE: Final = 0.6  # the same where a negation or a number is compared
 
 _MOST_LIMITS: Final = 20  # of one statement
 _MOST_CLAUSES: Final = 60  # of one statement; beyond, it is a text without full stops
+_SAID_OF: Final = 2  # of them
 _AROUND: Final = 4  # words on either side of an opposite, one of which both statements share
 
 # Words that deny without a negation, or that a negation stands in for: with one of them on either
@@ -48,14 +49,15 @@ def clash(claim: Stretch, evidence: Sequence[Stretch], told: Stretch | None = No
         evidence: the stretches it may rest on.
         told: the expected statement that it retells, if one does.
     """
+    said = frozenset(word.plain for word in claim.words)
     for own in claim.clauses[:_MOST_CLAUSES]:
         if len(own.stems) < 2:
             continue
         near = _nearest(own, evidence)
-        stated = _exchanged_quantity(own, near, told)
+        stated = _exchanged_quantity(claim, own, near, told)
         if stated:
             return stated
-        problems = [_clash(own, other, claim.code) for other in near]
+        problems = [_clash(own, other, claim.code, said) for other in near]
         if problems and all(problems):
             return problems[0]
     return ""
@@ -68,7 +70,12 @@ def other_bound(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> str:
         own = {q.bound for q in limits if is_supported(quantity, [q])}
         if -quantity.bound in own:  # "under three ..., from three on ..."
             continue
-        same = [q for q in evidence if q.bound and is_supported(quantity, [q])]
+        same = [
+            q
+            for q in evidence
+            if q.bound and q.dimension == quantity.dimension and not q.ordinal
+            if is_supported(quantity, [q])
+        ]
         if same and all(q.bound == -quantity.bound for q in same):
             least, most = "a lower limit", "an upper limit"
             said, stated = (least, most) if quantity.bound > 0 else (most, least)
@@ -94,7 +101,7 @@ def opposite(claim: Stretch, told: Stretch, known: frozenset[str]) -> str:
         if not against or stem in known or against & mine.keys():
             continue
         stated = theirs[min(against)]
-        if _around(claim, place) & _around(told, stated):
+        if len((_around(claim, place) & _around(told, stated)) - {stem}) >= _SAID_OF:
             return f"which says '{told.words[stated].text}', not '{claim.words[place].text}'"
     return ""
 
@@ -126,13 +133,17 @@ def _nearest(own: Clause, evidence: Sequence[Stretch]) -> list[Clause]:
     return [other for score, other in scored if score >= max(2, 0.75 * best)]
 
 
-def _clash(own: Clause, other: Clause, code: str) -> str:
+def _clash(own: Clause, other: Clause, code: str, said: frozenset[str]) -> str:
     shared = own.stems & other.stems
     there = " ".join(word.text for word in other.words)[:80]
     compared = own.is_compared or other.is_compared
     if own.is_negative != other.is_negative and not (own.degree or other.degree or compared):
         reached = shared & (own.negated | other.negated)
-        if len(shared) >= _LIKE * len(own.stems) and reached and not _denies(own, other, reached):
+        if (
+            len(shared) >= _LIKE * max(len(own.stems), len(other.stems))
+            and reached
+            and not _denies(own, other, reached, said)
+        ):
             return f"which says '{there}': one of the two denies it"
     if own.degree * other.degree < 0:
         return f"which says '{there}': the degree is the opposite"
@@ -141,17 +152,17 @@ def _clash(own: Clause, other: Clause, code: str) -> str:
         return ""
     mine, theirs = {w.plain for w in own.words}, {w.plain for w in other.words}
     for pair in language.opposites:
-        for said, stated in (pair, pair[::-1]):
-            if said in mine and stated in theirs and stated not in mine and said not in theirs:
-                return f"which says '{stated}', not '{said}'"
+        for one, stated in (pair, pair[::-1]):
+            if one in mine and stated in theirs and stated not in mine and one not in theirs:
+                return f"which says '{stated}', not '{one}'"
     return ""
 
 
-def _denies(own: Clause, other: Clause, reached: frozenset[str]) -> bool:
+def _denies(own: Clause, other: Clause, reached: frozenset[str], said: frozenset[str]) -> bool:
     """Whether the clause without a negation may deny in another way."""
     plain_one = other if own.is_negative else own
     words = {word.plain for word in plain_one.words}
-    if words & _DENYING:
+    if (words | said) & _DENYING:
         return True
     return any(
         word.startswith(prefix) and len(word) > len(prefix) + 3
@@ -161,7 +172,9 @@ def _denies(own: Clause, other: Clause, reached: frozenset[str]) -> bool:
     )
 
 
-def _exchanged_quantity(own: Clause, near: Sequence[Clause], told: Stretch | None) -> str:
+def _exchanged_quantity(
+    claim: Stretch, own: Clause, near: Sequence[Clause], told: Stretch | None
+) -> str:
     """A quantity that stands elsewhere, while the clause worded like the claim states another."""
     alike = [c for c in near if len(own.stems & c.stems) >= _LIKE * len(own.stems)]
     for quantity in own.quantities:
@@ -171,6 +184,8 @@ def _exchanged_quantity(own: Clause, near: Sequence[Clause], told: Stretch | Non
         tells = kind or quantity.bare >= 100
         if told is not None and is_supported(quantity, told.quantities):
             continue
+        if any(is_supported(rival, claim.quantities) for rival in rivals):
+            continue  # the claim has both: what goes with which is for the slots to tell
         if alone and tells and rivals and not is_supported(quantity, rivals):
             return f"which says '{rivals[0].shown}', not '{quantity.shown}', of this"
     return ""

@@ -60,7 +60,7 @@ def exchanged(claim: Stretch, told: Stretch, evidence: Sequence[Stretch]) -> str
     for first, verb, second in sorted(mine):
         if (second, verb, first) in theirs and (first, verb, second) not in theirs:
             return f"which has '{first}' and '{second}' the other way round"
-    return _reordered(claim, (told, *evidence))
+    return _reordered(claim, (told,))
 
 
 def replaced(claim: Stretch, told: Stretch) -> tuple[Quantity, Quantity] | None:

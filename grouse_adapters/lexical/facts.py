@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
@@ -17,10 +18,11 @@ from grouse_adapters.lexical.units import UNITS
 _EXACT: Final = 1e-6
 _HEDGED: Final = 0.08  # "about 5" may stand for 4.6 or 5.4
 _CONVERTED: Final = 0.02  # "14 days" for "two weeks"; leaves room for rounding
+_DAY: Final = 86400.0
 _YEAR: Final = 31557600.0  # seconds
-_MONTH: Final = 2629800.0
 _FRACTIONS: Final = frozenset({25.0, 50.0, 75.0, 100 / 3, 200 / 3, 20.0, 10.0})
 _MOST_NUMBERS: Final = 60  # that others may follow from
+_FEW_NUMBERS: Final = 8  # that sums are tried with: of many, any number is a sum
 _SMALL_COUNT: Final = 12  # "these three cues" counts for the reader, it need not be written there
 
 _UNIT_AFTER: Final = re.compile(
@@ -66,6 +68,10 @@ _CALENDAR: Final[tuple[Mapping[str, int], ...]] = tuple(
         ),
     )
 )
+_NEXT: Final = word_set(
+    "next following previous after before later earlier eve suivant suivante precedent precedente "
+    "lendemain veille apres avant folgenden danach vor nach"
+)  # "the next month" names another one
 _ALSO_WORDS: Final = frozenset({"may", "march", "mars", "mar", "sep", "mai", "mei", "jan", "dec"})
 
 
@@ -245,6 +251,8 @@ def is_supported(claim: Quantity, evidence: Sequence[Quantity]) -> bool:
 
 def _same(claim: Quantity, quantity: Quantity) -> bool:
     tolerance = _HEDGED if claim.hedged or quantity.hedged else _EXACT
+    if _is_next_limit(claim, quantity):
+        return True
     if claim.dimension and quantity.dimension:
         if {claim.dimension, quantity.dimension} == {"clock", "time"}:
             return _close(claim.bare % 12, quantity.bare % 12, _EXACT)  # "22 h", "dix heures"
@@ -260,6 +268,14 @@ def _same(claim: Quantity, quantity: Quantity) -> bool:
         return True
     clock = "clock" in (claim.dimension, quantity.dimension)
     return clock and _close(abs(claim.bare - quantity.bare), 12, _EXACT)
+
+
+def _is_next_limit(claim: Quantity, quantity: Quantity) -> bool:
+    """Whether both limit a count alike: "four or more" is "more than three"."""
+    if claim.dimension or quantity.dimension or not (claim.bound or quantity.bound):
+        return False
+    alike = claim.bound == quantity.bound or not (claim.bound and quantity.bound)
+    return alike and abs(claim.bare - quantity.bare) == 1 and claim.bare % 1 == 0
 
 
 def _readings(quantity: Quantity) -> tuple[float, ...]:
@@ -301,15 +317,21 @@ def wrong_quantity(
 def _follows(claim: Quantity, evidence: Sequence[Quantity], context: Sequence[Quantity]) -> bool:
     """Whether a year, a number of years, a multiple or a share follows from other numbers."""
     every = [*evidence, *context][:_MOST_NUMBERS]
-    years = {q.bare for q in every if _is_year(q)}
-    if _is_year(claim):
+    years = {q.bare for q in every if is_year(q)}
+    if claim.ordinal and any((year - 1) // 100 + 1 == claim.bare for year in years):
+        return True  # "in the eighteenth century"
+    if not is_year(claim) and _is_computed(claim, evidence):
+        return True
+    if is_year(claim):
         spans = {round(q.value / _YEAR) for q in every if q.dimension == "time"}
         return any(claim.bare - span in years or claim.bare + span in years for span in spans)
     if claim.dimension == "time" and claim.value >= 0.99 * _YEAR:
         span = round(claim.value / _YEAR)
         return any(year + span in years for year in years)
     if claim.dimension == "time":
-        return claim.bare == 1 and claim.value >= _MONTH  # "a month later", of two dates
+        return (
+            claim.bare == 1 and claim.value >= _DAY
+        )  # "a month later", of two dates; "one day and the next"
     if claim.dimension == "times" or (claim.dimension == "share" and claim.value in _FRACTIONS):
         factor = claim.value if claim.dimension == "times" else claim.value / 100
         sizes = [q for q in evidence if q.value and q.dimension in ("", "length", "mass", "time")]
@@ -323,7 +345,25 @@ def _follows(claim: Quantity, evidence: Sequence[Quantity], context: Sequence[Qu
     return False
 
 
-def _is_year(quantity: Quantity) -> bool:
+def _is_computed(claim: Quantity, evidence: Sequence[Quantity]) -> bool:
+    """Whether a number is the sum, the difference or the rest of two of the evidence."""
+    if claim.dimension == "share":
+        rests = [100 - q.value for q in evidence if q.dimension == "share"]
+        counts = [q.bare for q in evidence if not q.dimension and 0 < q.bare <= _SMALL_COUNT]
+        for one, other in pairwise(counts[:_FEW_NUMBERS]):  # "3 parts sugar to 2 parts water"
+            rests += [100 * one / (one + other), 100 * other / (one + other)]
+        return any(_close(claim.value, rest, _CONVERTED) for rest in rests)
+    same = [q.value for q in evidence if q.dimension == claim.dimension and not q.ordinal]
+    same = same[:_FEW_NUMBERS]
+    return any(
+        _close(claim.value, one + other, _EXACT) or _close(claim.value, abs(one - other), _EXACT)
+        for index, one in enumerate(same)
+        for other in same[index + 1 :]
+    )
+
+
+def is_year(quantity: Quantity) -> bool:
+    """Whether a bare number may be a year."""
     return not quantity.dimension and 1000 <= quantity.bare <= 2100 and quantity.bare % 1 == 0
 
 
@@ -335,6 +375,9 @@ def wrong_calendar_word(claim: Sequence[Token], evidence: Sequence[Token]) -> st
         stated = {names[t.plain] for t in evidence if _is_calendar(t, names)}
         if not stated or any(t.plain in ("weekday", "weekdays", "daily") for t in evidence):
             continue
+        if any(t.plain in _NEXT for t in evidence):
+            size = max(names.values())
+            stated |= {1 + (day + step) % size for day in stated for step in (0, -2)}
         for token in claim:
             if _is_calendar(token, names) and names[token.plain] not in stated:
                 return token.text

@@ -16,7 +16,7 @@ from grouse_adapters.lexical.answers import Reading
 from grouse_adapters.lexical.languages import LANGUAGES
 from grouse_adapters.lexical.refusal import RefusalReader
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 """Changes with every change of a grade: part of the fingerprint, so that caches see it."""
 
 

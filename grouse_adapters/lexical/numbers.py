@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from grouse_adapters.lexical.languages import LANGUAGES, word_set, word_values
 from grouse_adapters.lexical.text import Token
+from grouse_adapters.lexical.units import UNITS
 
 NumberKind = Literal["count", "share", "times", "clock"]
 """``share``: in percent; ``times``: a multiple; ``clock``: hours, minutes as hundredths."""
@@ -43,6 +44,9 @@ _ALWAYS_PARTS: Final = word_set(
     "thirds quarter quarters fifths sixths sevenths eighths ninths tenths tiers quart quarts "
     "drittel viertel funftel sechstel achtel zehntel tercio tercios terzi kwart tercos"
 )
+_PLURAL_PARTS: Final = word_set(
+    "thirds quarters fifths sixths sevenths eighths ninths tenths quarts tercios terzi tercos"
+)  # without a number before them they count nothing: "winter quarters"
 _ORDINALS: Final[Mapping[str, Mapping[str, float]]] = {
     "en": word_values(
         "third=3 fourth=4 fifth=5 sixth=6 seventh=7 eighth=8 ninth=9 tenth=10 eleventh=11 "
@@ -110,7 +114,7 @@ def number_at(text: str, words: Sequence[Token], index: int, code: str) -> Numbe
     if word in _HALVES:
         return _half(text, words, index, code)
     part = _part(words, index, 1.0, code)
-    if part and (word in _ALWAYS_PARTS):
+    if part and word in _ALWAYS_PARTS and word not in _PLURAL_PARTS:
         return part
     ordinals = _ORDINALS.get(code, _EMPTY)
     if word in ordinals:
@@ -159,6 +163,8 @@ def _every(words: Sequence[Token], index: int, code: str) -> Number | None:
 
 def _half(text: str, words: Sequence[Token], index: int, code: str) -> Number | None:
     following = words[index + 1].plain if index + 1 < len(words) else ""
+    if text[words[index].end :].startswith("-") and following not in UNITS:
+        return None  # "half-light"
     if following == "past" and index + 2 < len(words):
         hour = _cardinal(words, index + 2, code)
         return _clock(text, words, hour.value + 0.30, hour.after) if hour else None

@@ -34,6 +34,7 @@ _UNIT_TABLE: Final = (
      "quilometros chilometro chilometri kilometro kilometros"),
     ("length", 0.0254, "inch inches"),
     ("length", 0.3048, "ft foot feet"),
+    ("length", 0.1, "dm decimetre decimetres decimeter decimeters"),
     ("length", 0.9144, "yard yards"),
     ("length", 1609.344, "mile miles mi meilen mijl"),
     ("mass", 1e-6, "mg milligram milligrams milligramme milligrammes"),

@@ -15,9 +15,9 @@ from grouse_adapters.lexical.answers import (
     quoted,
     shortened,
 )
-from grouse_adapters.lexical.contradictions import clash
 from grouse_adapters.lexical.coverage import Coverage, cover, is_called_for, related_statements
-from grouse_adapters.lexical.facts import Quantity, is_supported
+from grouse_adapters.lexical.facts import Quantity, is_supported, is_year
+from grouse_adapters.lexical.languages import word_set
 from grouse_adapters.lexical.sentences import Sentence
 from grouse_adapters.lexical.support import SupportChecker, Verdict
 
@@ -32,6 +32,11 @@ _BESIDE: Final = 0.2  # share of superfluous statements up to which relevancy is
 _HALF: Final = 0.5  # the same for relevancy 3
 _ANSWERS_SHARE: Final = 0.5  # of the question's words, in an answer without an expected answer
 
+_RELATIVE: Final = word_set(
+    "later earlier after before next following previous same since until then suivant suivante "
+    "suivants suivantes precedent precedente lendemain apres avant tard tot meme spater fruher "
+    "danach folgenden folgende"
+)  # with one of them, a date may be told by its distance from another
 _WORDED: Final = frozenset({"share", "times", "clock"})  # said without a number as well
 
 _Outcome = Graded | NotApplicable | Failed
@@ -138,43 +143,42 @@ def _completeness_of(reading: Reading, covered: Sequence[Coverage]) -> Graded:
     if number:
         text = f"All expected statements show, but the detail '{number.shown}' is missing."
         return _graded(4, text, answer, sure=True)
-    distorted = _distorted(reading)
-    if distorted:
-        text = f"All expected statements show, but {distorted}."
-        return _graded(4, text, answer, sure=True)
     unsure = sum(not c.sure for c in covered)
     text = f"{count} show in the answer." if len(covered) > 1 else "The expected statement shows."
     return _graded(5, text, answer, sure=unsure <= len(covered) / 3)
 
 
-def _distorted(reading: Reading) -> str:
-    """How the answer contradicts an expected statement: rated as a detail that is missing."""
-    alignment = reading.alignment
-    for place, wanted in sorted(alignment.counterparts.items()):
-        given, stated = alignment.given[place], alignment.wanted[wanted]
-        if alignment.nearest(given) is stated and clash(given.stretch, [stated.stretch]):
-            text = shortened(stated.claim.text, 90)
-            return f"{_named(given.sentence, small=True)} changes '{text}'"
-    return ""
-
-
 def _missing_number(reading: Reading) -> Quantity | None:
     """A quantity with a unit, or a number of three digits, that the answer leaves out.
 
-    A statement with a number of its own may state the missing one in another way: "half as much
-    again" for "one and a half times".
+    A number of its own, in what the answer says from the same sources, may state the missing one in
+    another way: "half as much again" for "one and a half times", "two years later" for a year.
     """
     alignment = reading.alignment
     given = [q for s in alignment.given for q in s.stretch.quantities]
-    for place, wanted in sorted(alignment.counterparts.items()):
-        own = alignment.given[place].stretch.quantities
-        stated = alignment.wanted[wanted].stretch.quantities
-        other = [q for q in own if not q.implied and not is_supported(q, stated)]
-        for quantity in stated:
+    for _, wanted in sorted(alignment.counterparts.items()):
+        stated = alignment.wanted[wanted]
+        sources = set(stated.claim.citations)
+        near = [s for s in alignment.wanted if sources.intersection(s.claim.citations)]
+        own = [s for s in alignment.given if sources.intersection(alignment.sources(s))]
+        known = [q for s in (*near, stated) for q in s.stretch.quantities]
+        other = [
+            q
+            for s in own
+            for q in s.stretch.quantities
+            if not is_supported(q, [k for k in known if k.dimension == q.dimension])
+        ]
+        for quantity in stated.stretch.quantities:
             if any(q.dimension != quantity.dimension for q in other):
                 continue
+            if is_year(quantity) and any(
+                w.plain in _RELATIVE for s in own for w in s.stretch.words
+            ):
+                continue
             tells = (
-                quantity.dimension not in _WORDED if quantity.dimension else quantity.bare >= 100
+                quantity.dimension not in _WORDED and quantity.bare > 1
+                if quantity.dimension
+                else quantity.bare >= 100
             )
             if tells and not quantity.implied and not is_supported(quantity, given):
                 return quantity
