@@ -6,6 +6,7 @@ import http.client
 import json
 import signal
 import subprocess
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +63,16 @@ class Reply:
         return json.loads(self.text)
 
 
+def _own_port(folder: Path) -> int:
+    """A port below those that systems hand out, and hardly another test's."""
+    return 20_000 + zlib.crc32(str(folder).encode()) % 10_000
+
+
 class Annotating:
     """A running ``annotate``.
+
+    Args:
+        own_port: use a port of the folder's own; False: whatever the command takes by itself.
 
     Attributes:
         address: as it was printed, with the token.
@@ -71,8 +80,11 @@ class Annotating:
         process: the process.
     """
 
-    def __init__(self, *arguments: str | Path, cwd: Path) -> None:
+    def __init__(self, *arguments: str | Path, cwd: Path, own_port: bool = True) -> None:
         self.folder = cwd
+        if own_port:
+            # tests run side by side: the usual port, or one that was just free, may be another's
+            arguments = (*arguments, "--port", str(_own_port(cwd)))
         self.process: subprocess.Popen[str] = subprocess.Popen(
             command("annotate", *arguments, "--no-browser"),
             cwd=cwd,

@@ -334,6 +334,7 @@ def test_statements_are_cut_otherwise(browser: Browser, running: Annotating) -> 
     assert statements(browser)[1].strip() == "It has four sails."
     browser.keys("f", "f", "r", "c", "c", "j", "a", "d")
     browser.until("document.getElementById('progress').value === 1")
+    browser.until(SAVED)
     (row,) = read_annotations(running.folder / FILE)
     assert row.statements is not None
     assert [s.text for s in row.statements] == [

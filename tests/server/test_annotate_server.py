@@ -251,7 +251,7 @@ def test_a_kill_loses_nothing_and_keeps_the_address(tests: Path, tmp_path: Path)
     if sys.platform != "win32":
         assert stat.S_IMODE(session.stat().st_mode) == 0o600
     (tmp_path / FILE).unlink()
-    with Annotating(tests, cwd=tmp_path) as running:
+    with Annotating(tests, cwd=tmp_path, own_port=False) as running:
         assert running.address == first
         assert log.read_bytes() == whole
         assert running.answers("Ada")[MILL]["draft"]["statements"][0]["text"] == "Version 2"

@@ -5,7 +5,7 @@ const HEARTBEAT = 3000;
 
 const desk = {
   annotator: null, grades: [], tests: [], index: -1, task: null, draft: null,
-  undo: [], visited: [], typed: false,
+  undo: [], visited: [], typed: false, turns: 0, loading: false,
 };
 
 // A new state of the answer: shown as far as it is not on the page yet, kept, and sent.
@@ -72,7 +72,9 @@ function showPlace() {
 function buildAll() {
   byId("all-list").replaceChildren(...desk.tests.map((_, index) => {
     const button = make("button", { type: "button" }, String(index + 1));
-    button.addEventListener("click", () => go(index));
+    button.addEventListener("click", () => {
+      if (index !== desk.index) go(index);
+    });
     return make("li", null, button);
   }));
 }
@@ -83,14 +85,19 @@ function showOnly(id) {
 
 async function go(index, { visit = true } = {}) {
   const key = desk.tests[index].key;
+  const turn = ++desk.turns; // the last one asked for is shown, whichever comes last
   let task;
+  desk.loading = true; // a key that is pressed now is meant for the next answer
   try {
     task = await ask("show", { annotator: desk.annotator, key });
   } catch (error) {
     if (!(error instanceof Trouble)) throw error;
     outbox.heard(error);
     return;
+  } finally {
+    if (turn === desk.turns) desk.loading = false;
   }
+  if (turn !== desk.turns) return;
   if (visit && desk.index >= 0 && desk.index !== index) desk.visited.push(desk.index);
   outbox.knows(key, task.revision);
   const draft = outbox.draft(key) || task.draft;

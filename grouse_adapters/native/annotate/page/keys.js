@@ -37,7 +37,7 @@ document.addEventListener("keydown", (event) => {
     openHelp();
     return;
   }
-  if (byId("work").hidden || event.repeat && !"jk".includes(event.key)) return;
+  if (byId("work").hidden || desk.loading || event.repeat && !"jk".includes(event.key)) return;
   const found = KEYS.find(([key]) => key === event.key.toLowerCase());
   if (!found) return;
   event.preventDefault();
