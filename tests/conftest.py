@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -10,6 +11,18 @@ import pytest
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"
 os.environ["DEEPEVAL_TELEMETRY_OPT_OUT"] = "1"
 os.environ["LANGSMITH_TRACING"] = "false"
+
+
+collect_ignore: list[str] = []
+if not os.environ.get("GROUSE_TESTS_MUST_RUN") and importlib.util.find_spec("krippendorff") is None:
+    # They compare with the libraries of the extra stats, and import them to do so.
+    collect_ignore += [
+        "unit/meta/test_agreement.py",
+        "unit/meta/test_alignment.py",
+        "unit/native/test_benchmark_figures.py",
+        "unit/native/test_figures_compare.py",
+        "unit/native/test_figures_shown.py",
+    ]
 
 
 @pytest.fixture(autouse=True)

@@ -31,6 +31,7 @@ BLOCK = re.compile(
 )
 FILE = re.compile(r"^`([^`\n]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = {
+    "align.md": "krippendorff",
     "ragas.md": "ragas",
     "deepeval.md": "deepeval",
     "langchain.md": "langchain_core",
