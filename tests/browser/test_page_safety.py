@@ -26,6 +26,8 @@ HOSTILE = (
 )
 
 CONTRAST = """
+// In the middle of a transition a colour is half there.
+for (const animation of document.getAnimations()) animation.finish();
 const luminance = (rgb) => {
   const [r, g, b] = rgb.map((v) => v / 255)
     .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
