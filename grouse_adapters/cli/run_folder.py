@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -17,9 +15,7 @@ from typing import Any, ClassVar, Final, NoReturn, Self
 from pydantic import BaseModel
 
 from grouse_adapters.core.errors import ConfigurationError
-
-if sys.platform != "win32":
-    import fcntl
+from grouse_adapters.core.files import AppendFile, replaced_whole
 
 RUN_FILE: Final = "run.json"
 REPORT_FILE: Final = "report.json"
@@ -50,13 +46,10 @@ class RunFolder:
     ) -> None:
         self.path = path
         self._run_file = run_file
-        self._descriptor = -1
-        self._size = 0
         self._made = _make_folder(path)
         _refuse_foreign(path, self.rows_file)
+        self._rows = self._open()
         try:
-            self._descriptor = _open_for_appending(self.rows_path)
-            self._lock()
             self.resumed = self._begin(settings, resume=resume)
         except BaseException:
             self.close()
@@ -80,7 +73,7 @@ class RunFolder:
     @property
     def has_rows(self) -> bool:
         """Whether any row was written yet, in this sitting or an earlier one."""
-        return self._size > 0
+        return self._rows.size > 0
 
     def discard_if_empty(self) -> None:
         """Takes back what starting left behind when no row was written, so that the same command
@@ -96,9 +89,7 @@ class RunFolder:
 
     def close(self) -> None:
         """Frees the folder for other processes; may be called twice."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._rows.close()
 
     def __enter__(self) -> Self:
         return self
@@ -122,18 +113,12 @@ class RunFolder:
             ConfigurationError: it cannot be written (disk full); earlier rows are intact.
         """
         try:
-            written = 0
-            while written < len(line):
-                written += os.write(self._descriptor, line[written:])
+            return self._rows.append(line)
         except OSError as error:
-            with contextlib.suppress(OSError):  # resume cuts the torn row off where this fails
-                os.ftruncate(self._descriptor, self._size)
             raise ConfigurationError(
                 f"{self.rows_path} cannot be written ({error.strerror or error}): make room "
                 f"and continue with --resume, the {self.rows_are} so far are kept."
             ) from None
-        offset, self._size = self._size, self._size + len(line)
-        return offset
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
         """(line number, offset in bytes, line) of every line that is not blank."""
@@ -144,26 +129,22 @@ class RunFolder:
                     yield number, offset, line
                 offset += len(line)
 
-    def _lock(self) -> None:
-        """Takes the folder for this process; the kernel frees it however the process ends."""
-        if sys.platform == "win32":
-            return
+    def _open(self) -> AppendFile:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return AppendFile(self.rows_path)
         except BlockingIOError:
             raise ConfigurationError(
                 f"{self.path} is in use by another run: wait for it to end or choose another "
                 "--output-dir."
             ) from None
-        except OSError:
-            # Some network file systems have no locks; working without one beats not working.
-            return
+        except OSError as error:
+            fail_to_write(self.rows_path, error)
 
     def _begin(self, settings: BaseModel, *, resume: bool) -> bool:
         """Looks at the folder again, now that it is ours; True when it holds our run."""
         run_path = self.path / self._run_file
         if not run_path.exists():
-            if os.fstat(self._descriptor).st_size:
+            if self._rows.length():
                 raise ConfigurationError(
                     f"{self.path} holds {self.rows_are} but no {self._run_file} that says how they "
                     "were made: choose another --output-dir."
@@ -188,10 +169,10 @@ class RunFolder:
                     start, last = start + len(last), line
             if last and not last.endswith(b"\n"):
                 if self._is_row(last):
-                    os.write(self._descriptor, b"\n")
+                    self._rows.write(b"\n")
                 else:
-                    os.ftruncate(self._descriptor, start)
-            self._size = os.fstat(self._descriptor).st_size
+                    self._rows.cut(start)
+            self._rows.size = self._rows.length()
         except OSError as error:
             fail_to_write(self.rows_path, error)
 
@@ -205,16 +186,10 @@ def write_atomically(path: Path, text: str, *, option: str = "--output-dir") -> 
     Raises:
         ConfigurationError: it cannot be written. One sentence.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as stream:
+        with replaced_whole(path) as stream:
             stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         fail_to_write(path, error, option)
 
 
@@ -247,14 +222,6 @@ def _refuse_foreign(path: Path, rows_file: str) -> None:
         raise ConfigurationError(
             f"{path} is not empty and holds no run: choose another --output-dir."
         )
-
-
-def _open_for_appending(path: Path) -> int:
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    try:
-        return os.open(path, flags, 0o666)
-    except OSError as error:
-        fail_to_write(path, error)
 
 
 def _read_settings(path: Path) -> dict[str, Any]:

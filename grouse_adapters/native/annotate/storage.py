@@ -5,11 +5,8 @@ The log only grows; the last row of a test and annotator counts. Everything else
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -20,13 +17,11 @@ from typing import Final, Literal, NoReturn, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grouse_adapters.core.errors import ConfigurationError, InputError
+from grouse_adapters.core.files import AppendFile, replaced_whole
 from grouse_adapters.core.metrics import JUDGED_METRICS
 from grouse_adapters.native.annotate.drafts import Draft, draft_of
 from grouse_adapters.native.annotate.tasks import Task
 from grouse_adapters.native.annotations import Annotation, read_annotations, write_annotations
-
-if sys.platform != "win32":
-    import fcntl
 
 _ENDING: Final = re.compile(r"\.jsonl?$")
 _Key = tuple[str, str]
@@ -89,10 +84,9 @@ class AnnotationStore:
         self._given: dict[_Key, Annotation] = {}
         if path.exists() and path.stat().st_size:
             self._given = {(a.test_id, a.annotator): a for a in read_annotations(path)}
-        self._descriptor = self._open()
+        self._log = self._open()
         try:
-            self._lock()
-            self._size = self._read_log()
+            self._log.size = self._read_log()
             self._written: str | None = None
             self._write_finished()
             for annotator in self.annotators:
@@ -178,9 +172,7 @@ class AnnotationStore:
 
     def close(self) -> None:
         """Frees the files for other processes; may be called twice."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._log.close()
 
     def __enter__(self) -> Self:
         return self
@@ -202,28 +194,17 @@ class AnnotationStore:
         task = self._tasks.get(row.test_id)
         return task is None or task.content == row.content
 
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    def _open(self) -> AppendFile:
         try:
             self.log_path.parent.mkdir(parents=True, exist_ok=True)
-            return os.open(self.log_path, flags, 0o666)
-        except OSError as error:
-            _fail(self.log_path, error)
-
-    def _lock(self) -> None:
-        """Takes the log for this process; the kernel frees it however the process ends."""
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return AppendFile(self.log_path)
         except BlockingIOError:
             raise ConfigurationError(
                 f"{self.path} is in use by another 'annotate': use its page, or name another file "
                 "with --annotations."
             ) from None
-        except OSError:
-            # Some network file systems have no locks; working without one beats not working.
-            return
+        except OSError as error:
+            _fail(self.log_path, error)
 
     def _read_log(self) -> int:
         """Reads all rows and mends the last one; returns the size of the log."""
@@ -235,7 +216,7 @@ class AnnotationStore:
                     row = Saved.model_validate_json(line) if line.strip() else None
                 except ValidationError:
                     if not whole:  # a killed process left half a row
-                        os.ftruncate(self._descriptor, size)
+                        self._log.cut(size)
                         return size
                     raise InputError(
                         f"{self.log_path}, line {number} is no row of this log: delete that line."
@@ -244,21 +225,15 @@ class AnnotationStore:
                     self._latest[row.test_id, row.annotator] = row
                 size += len(line)
                 if not whole:
-                    os.write(self._descriptor, b"\n")
+                    self._log.write(b"\n")
                     size += 1
         return size
 
     def _append(self, line: bytes) -> None:
         try:
-            written = 0
-            while written < len(line):
-                written += os.write(self._descriptor, line[written:])
-            os.fsync(self._descriptor)
+            self._log.append(line, on_disk=True)
         except OSError as error:
-            with contextlib.suppress(OSError):  # else the next start cuts the torn row off
-                os.ftruncate(self._descriptor, self._size)
             _fail(self.log_path, error)
-        self._size += len(line)
 
     def _write_finished(self) -> None:
         text = write_annotations(self.finished())
@@ -300,16 +275,10 @@ def _file_name(annotator: str) -> str:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+        with replaced_whole(path) as stream:
             stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         _fail(path, error)
 
 

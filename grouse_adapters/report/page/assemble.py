@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from grouse_adapters.core.errors import ConfigurationError
+from grouse_adapters.core.files import replaced_whole
 from grouse_adapters.report.page.payload import Block, script_json
 
 _FOLDER: Final = Path(__file__).parent
@@ -46,22 +45,15 @@ def write_page(
         ConfigurationError: the file cannot be written. One sentence.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+        with replaced_whole(path, errors="replace") as stream:
             for piece in _pieces(kind, title, head, data, blocks):
                 stream.write(piece)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
     except OSError as error:
         raise ConfigurationError(
             f"{path} cannot be written ({error.strerror or error}): name a file in a folder that "
             "exists and has room."
         ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _pieces(
