@@ -12,7 +12,8 @@ from grouse_adapters.core.metrics import METRIC_NAMES, MetricName
 from grouse_adapters.meta.counts import percent
 from grouse_adapters.meta.report import TestResult
 
-_HINT: Final = "McNemar's test needs scipy: pip install 'grouse-adapters[stats]'."
+HINT: Final = "McNemar's test needs scipy: pip install 'grouse-adapters[stats]'."
+"""What to install when p-values are missing."""
 
 
 class MetricComparison(BaseModel):
@@ -89,7 +90,7 @@ def compare(first: Iterable[TestResult], second: Iterable[TestResult]) -> Compar
         only_first=tuple(name for name in one if name not in other),
         only_second=tuple(name for name in other if name not in one),
         changed=changed,
-        hint=_HINT if missing else None,
+        hint=HINT if missing else None,
     )
 
 

@@ -9,8 +9,6 @@ from typing import Final
 from grouse_adapters.core.grades import Grade, Graded, NotApplicable
 from grouse_adapters.core.metrics import JUDGED_METRICS, METRIC_NAMES, Metric, MetricName
 from grouse_adapters.core.pipeline import with_derived
-from grouse_adapters.lexical.answers import Reading
-from grouse_adapters.lexical.refusal import RefusalReader
 from grouse_adapters.meta.conditions import Outcome
 from grouse_adapters.meta.unit_tests import UnitTest
 
@@ -68,6 +66,10 @@ def refusal_only_judge(refusals: Sequence[str] = ()) -> FloorJudge:
     Args:
         refusals: refusal sentences of the judged system, besides those that are known anyway.
     """
+    # Every command imports this module, and few of them read refusals.
+    from grouse_adapters.lexical.answers import Reading
+    from grouse_adapters.lexical.refusal import RefusalReader
+
     reader = RefusalReader(refusals)
 
     def judged(test: UnitTest) -> JudgedGrades:

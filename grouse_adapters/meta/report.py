@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,7 +18,7 @@ Interval = tuple[float, float]
 """95 % interval in percent, by bootstrap over sets; None stands where there is one set only."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TestResult:
     """A unit test and what the judge said about it."""
 
@@ -26,7 +27,7 @@ class TestResult:
     test: UnitTest
     judgement: Judgement
 
-    @property
+    @cached_property
     def outcomes(self) -> dict[MetricName, Outcome]:
         """How each judged or derived metric fared, in table order."""
         return self.test.outcomes(self.judgement)

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from grouse_adapters.core.errors import InputError
-from grouse_adapters.meta.compare import mcnemar
+from grouse_adapters.meta.compare import HINT, mcnemar
 from grouse_adapters.meta.counts import percent
 from grouse_adapters.meta.unit_tests import UnitTest
 from grouse_adapters.native.annotations import Annotation
@@ -21,8 +21,6 @@ from grouse_adapters.native.rules import RATED, THRESHOLD, NativeResult, results
 
 MOVED: Final = 5
 """How many of the largest moves are named."""
-
-_HINT: Final = "McNemar's test needs scipy: pip install 'grouse-adapters[stats]'."
 
 
 class MetricKey(NamedTuple):
@@ -162,7 +160,7 @@ def compare_benchmarks(
         only_first=tuple(" ".join(key) for key in one if key not in {a for a, _ in pairs}),
         only_second=tuple(" ".join(key) for key in other if key not in {b for _, b in pairs}),
         changed=tuple(changed),
-        hint=_HINT if any(run.p_value is None for run in runs) else None,
+        hint=HINT if any(run.p_value is None for run in runs) else None,
     )
 
 
